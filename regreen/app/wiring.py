@@ -116,6 +116,7 @@ def build_app(
             settings.environment_count,
         ),
     )
+    intake = DeliveryIntake(store, clock, settings)
     services = Services(
         app=github
         or _make_github_side(
@@ -128,9 +129,10 @@ def build_app(
         sandbox=boxes.with_tracing(lambda inner: TracedSandbox(inner, traces, meters.count_box)),
         model=JobModelFactory(settings, store, clock, traces),
         post_json=post_json,
+        order=intake.enqueue_orders,
         reviewers=reviewers,
     )
-    return Application(services, store, worker=worker, traces=traces, meters=meters)
+    return Application(services, store, intake, worker=worker, traces=traces, meters=meters)
 
 
 def _make_github_side(
@@ -159,6 +161,7 @@ class Application:
         self,
         services: Services,
         store: Database,
+        intake: DeliveryIntake,
         *,
         worker: str,
         traces: Traces,
@@ -166,9 +169,10 @@ class Application:
     ) -> None:
         self.services = services
         self.store = store
+        self.intake = intake
         self._traces = traces
         self._meters = meters
-        handler = EventHandler(services, self.enqueue_orders)
+        handler = EventHandler(services)
         self.runner = JobRunner(
             store=store,
             clock=services.clock,
@@ -179,7 +183,6 @@ class Application:
             traces=traces,
             hand_over=meters.flush_metrics,
         )
-        self.intake = DeliveryIntake(store, services.clock, services.settings)
 
     @cached_property
     def wsgi(self) -> Flask:

@@ -39,7 +39,7 @@ from regreen.domain.events import (
     WorkRequest,
 )
 from regreen.domain.github import COMMENT_SCOPE, PERMISSION_LEVELS, GitHub, Permission, PullRequest
-from regreen.domain.records import JobKind, JobRecord, Order
+from regreen.domain.records import JobKind, JobRecord
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
 from regreen.reviewers.learning import rule_statistics
@@ -293,7 +293,6 @@ def _unclear_arguments(name: CommandName, rest: str, prefix: str, line: int) -> 
     )
 
 
-OrderWork = Callable[[tuple[Order, ...]], None]
 PublishFix = Callable[[Job, RepositoryRef, str, str], str | None]
 """Publishes the fix that waits on an issue or pull request ("7") or commit ("@SHA"); None where none waits."""
 RefreshCheck = Callable[[RepositoryRef, int, RepoConfig], None]
@@ -337,11 +336,8 @@ class _CommandContext:
 class CommandHandler:
     """Handles the commands in comments and the buttons of check runs."""
 
-    def __init__(
-        self, services: Services, order: OrderWork, publish: PublishFix, refresh: RefreshCheck
-    ) -> None:
+    def __init__(self, services: Services, publish: PublishFix, refresh: RefreshCheck) -> None:
         self._desk = services
-        self._order = order
         self._publish = publish
         self._refresh = refresh
 
@@ -533,7 +529,7 @@ class CommandHandler:
         if command.name != "review" and context.event.comment_id:
             # a review answers with its check run; a button has no comment that could get a second answer
             reply.post_text(messages.work_started(_PROGRESS_TEXTS[command.name]))
-        self._order(make_orders(demand, f"{context.job.record.id}/{command.line}"))
+        self._desk.order(make_orders(demand, f"{context.job.record.id}/{command.line}"))
         return f"ordered {command.name}"
 
     def _show_statistics(self, context: _CommandContext) -> str:
@@ -555,7 +551,7 @@ class CommandHandler:
         if not past:
             return messages.nothing_to_retry()
         (last,) = past
-        self._order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
+        self._desk.order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
         return messages.job_retried(last.kind)
 
     def _judge_finding(self, context: _CommandContext, command: Command) -> str:
@@ -612,7 +608,7 @@ class CommandHandler:
         if pull is None or not pull.fork:
             return messages.nothing_to_approve()
         again = ReviewRequest(event.where, event.number, full=False, asked_by=login)
-        self._order(make_orders(again, context.job.record.id))
+        self._desk.order(make_orders(again, context.job.record.id))
         return messages.fork_approved(pull.head_sha)
 
     def _reason_to_hold_back(self, context: _CommandContext, reply: CommandReply, line: int) -> str:

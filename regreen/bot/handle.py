@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -58,21 +57,18 @@ from regreen.domain.events import (
     Tick,
 )
 from regreen.domain.github import COMMENT_SCOPE, REVIEW_SCOPE
-from regreen.domain.records import JobRecord, Order
-
-OrderWork = Callable[[tuple[Order, ...]], None]
+from regreen.domain.records import JobRecord
 
 
 class EventHandler:
     """Does a job's work: satisfies `runner.HandleJob` and, for failures, `runner.ReportFailure`."""
 
-    def __init__(self, services: Services, order: OrderWork) -> None:
+    def __init__(self, services: Services) -> None:
         self._desk = services
-        self._order = order
 
     def _command_handler(self, services: Services) -> CommandHandler:
         publish, refresh = partial(publish_approved, services), partial(refresh_check, services)
-        return CommandHandler(services, self._order, publish, refresh)
+        return CommandHandler(services, publish, refresh)
 
     def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
         """Do the work; return a one-line summary."""
@@ -124,7 +120,7 @@ class EventHandler:
             case InstallationChanged() as event:
                 return maintenance.handle_installation_change(services, job, event)
             case RepositoryChanged() as event:
-                return maintenance.handle_repository_change(services, job, event, self._order)
+                return maintenance.handle_repository_change(services, job, event)
             case ThreadChanged() as event:
                 return feedback.dismiss_by_thread(services, event)
             case Maintenance() as ask:

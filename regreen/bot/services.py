@@ -23,7 +23,7 @@ from regreen.domain.github import (
 )
 from regreen.domain.models import Cost
 from regreen.domain.ports import Clock, Model, Sandbox
-from regreen.domain.records import AuditEntry, Store
+from regreen.domain.records import AuditEntry, Order, Store
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.domain.settings import Settings
 from regreen.domain.state_records import StoredCapsule, WithheldWrite
@@ -49,6 +49,8 @@ class ModelFactory(Protocol):
 
 PostJson = Callable[[str, Mapping[str, object]], None]
 """Sends a document to an address that the operator named."""
+OrderWork = Callable[[tuple[Order, ...]], None]
+"""Enqueues work that no delivery brings."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Services:
     sandbox: SandboxProvider
     model: ModelFactory
     post_json: PostJson
+    order: OrderWork
     reviewers: ReviewerTable = REVIEWERS
     job: str = ""
     """The id of the job that these serve."""

@@ -88,11 +88,15 @@ def test_why_names_the_draft_that_repairs_the_failure_already(story: Story) -> N
     pull = _red(story)
     story.work()
     patch = story.pulls[-1]
+    checks = story.state.checks_on(REPO, pull.raw.head_sha)
+    (check,) = [check for check in checks if check.name == "regreen/why"]
+    named = f"Draft #{patch.number} repairs `change`: review and merge it if you agree."
+    assert named in (check.summary or ""), "the check was answered before there was a draft"
     story.says("alice", "/why", on=pull)
     story.work()
     answer = pull.comments[-1]
     assert answer.startswith("> `/why`\n\n**This change broke it**")
-    assert f"Draft #{patch.number} repairs `change`: review and merge it if you agree." in answer
+    assert named in answer
     assert "This check is neutral: it says why other checks failed" in answer
     assert answer.partition("<details>")[0].rstrip().endswith("`</sub>"), "the command comes last"
     story.state.close(patch.raw, by="alice")

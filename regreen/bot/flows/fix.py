@@ -13,7 +13,7 @@ from regreen.bot.flows import branches
 from regreen.bot.flows.conventions import read_conventions
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
 from regreen.bot.flows.trials import complete_tests, make_suite_trial, rules_from_config
-from regreen.bot.flows.why import explain_needless_repair
+from regreen.bot.flows.why import ask_again, explain_needless_repair
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import OnlyObserved, is_observed
@@ -96,7 +96,13 @@ def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
         return reason
     services.require_job_minutes(repository.full_name, config)
     flow = _FixFlow(
-        services, job, github=github, repository=repository, loaded=loaded, target=target
+        services,
+        job,
+        where=event.where,
+        github=github,
+        repository=repository,
+        loaded=loaded,
+        target=target,
     )
     run = github.workflow_run(event.run_id) if event.run_id is not None else None
     return flow.run(run, asked_by="", hint="", reply=flow.own_reply())
@@ -113,7 +119,13 @@ def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     services.require_job_minutes(repository.full_name, loaded.config)
     target = _target_from_request(services, github, repository, ask)
     flow = _FixFlow(
-        services, job, github=github, repository=repository, loaded=loaded, target=target
+        services,
+        job,
+        where=ask.where,
+        github=github,
+        repository=repository,
+        loaded=loaded,
+        target=target,
     )
     run = _find_latest_failed_run(github, target)
     try:
@@ -147,7 +159,13 @@ def publish_approved(
         return messages.approval_too_late(pending.sha, pull.head_sha)
     target = _FixTarget(pending.branch, pending.sha, pull)
     flow = _FixFlow(
-        services, job, github=github, repository=repository, loaded=loaded, target=target
+        services,
+        job,
+        where=where,
+        github=github,
+        repository=repository,
+        loaded=loaded,
+        target=target,
     )
     flow.workflow = pending.workflow
     body = f"Approved by @{login}; what follows is the text that was approved.\n\n{pending.body}"
@@ -280,6 +298,7 @@ class _FixFlow:
         services: Services,
         job: Job,
         *,
+        where: RepositoryRef,
         github: GitHub,
         repository: Repository,
         loaded: LoadedConfig,
@@ -287,6 +306,7 @@ class _FixFlow:
     ) -> None:
         self._desk = services
         self._job = job
+        self._where = where
         self._github = github
         self._repository = repository
         self._config: RepoConfig = loaded.config
@@ -525,6 +545,8 @@ class _FixFlow:
         note = note or OpenRepair(repo, target.branch, opened.number)
         branches.release_branch(services, self._github.repo, opened)
         services.store.save(replace(note, number=opened.number, workflow=self.workflow))
+        if target.number is not None and self.workflow:
+            ask_again(services, self._job, self._where, target.number, target.sha)
         return opened, messages.fix_opened(opened.number, cause, body=body, is_edited=is_edited)
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:

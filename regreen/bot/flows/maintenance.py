@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import timedelta
 
@@ -118,7 +117,6 @@ def handle_repository_change(
     services: Services,
     job: Job,
     event: RepositoryChanged,
-    order: Callable[[tuple[Order, ...]], None],
 ) -> str:
     """Handle a renamed or deleted repository."""
     forget_repository(services, event.before or event.where.repo)
@@ -129,7 +127,7 @@ def handle_repository_change(
         return "stopped " + count_noun(len(stopped), "job")
     if event.before is not None:
         _store_former_name(services, event.before, event.where)
-        order(_orders_after_rename(services, job, event.before, event.where))
+        services.order(_orders_after_rename(services, job, event.before, event.where))
         services.store.rename(event.before, event.where.repo)
     return read_and_store_schedules(services, event.where)
 

@@ -13,6 +13,7 @@ from typing import Any
 from regreen.bot import messages
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs, find_green_versions
 from regreen.bot.flows.trials import complete_tests, rules_from_config
+from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
@@ -27,7 +28,7 @@ from regreen.bot.trust import (
 )
 from regreen.causes.investigation import Investigation, RedCase, RedCause
 from regreen.domain.errors import Cancelled, NoSandbox, UserError
-from regreen.domain.events import CauseRequest, PullRequestApproved
+from regreen.domain.events import CauseRequest, PullRequestApproved, RepositoryRef
 from regreen.domain.github import (
     CAUSE_SCOPE,
     RERUN_SCOPE,
@@ -120,6 +121,12 @@ def explain_needless_repair(store: Store, repo: str, number: int | None, sha: st
     if verdicts and all(verdict in _NOT_OF_CHANGE for verdict in verdicts):
         return f"not the change's: {verdicts[0]}, {known[0]['reason']}"
     return ""
+
+
+def ask_again(services: Services, job: Job, where: RepositoryRef, number: int, sha: str) -> None:
+    """Have an answer that was posted for a commit written again, now that something was done about the failure."""
+    if _read_answer(services.store, where.repo, number, sha):
+        services.order(make_orders(CauseRequest(where, number, sha), f"{job.record.id}/why"))
 
 
 def _read_answer(store: Store, repo: str, number: int | None, sha: str) -> list[dict[str, Any]]:
