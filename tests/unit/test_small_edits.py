@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from regreen.fixers.recipes.small_edits import propose_small_edits
-from regreen.fixers.rungs.small_edit_trials import find_working_edits
+from regreen.fixers.rungs.small_edit_trials import _is_a_step, find_working_edits
 
 MOST = 16
 
@@ -149,6 +149,29 @@ MOST = 16
         ('conf/a.yaml\n  1:6       error    too many spaces inside brackets  (brackets)\n', 'conf/a.yaml', 'a: [  1]\n', 'a: [ 1]\n'),
         ('conf/a.yaml\n  1:2       error    missing starting space in comment  (comments)\n', 'conf/a.yaml', '#a\n', '# a\n'),
         ('conf/a.yaml\n  1:5       error    no new line character at the end of file  (new-line-at-end-of-file)\n', 'conf/a.yaml', 'a: 1', 'a: 1\n'),
+        ('  File "a.py", line 2\n    \'a\': 1\n         \nSyntaxError: invalid syntax. Perhaps you forgot a comma?\n', 'a.py', "X = {\n    'a': 1\n    'b': 2,\n}\n", "X = {\n    'a': 1,\n    'b': 2,\n}\n"),
+        ('Traceback (most recent call last):\n  File "a.py", line 2, in <module>\n    print(totle)\n          ^^^^^\nNameError: name \'totle\' is not defined. Did you mean: \'total\'?\n', 'a.py', 'total = 1\nprint(totle)\n', 'total = 1\nprint(total)\n'),
+        ('Sorry: IndentationError: unindent does not match any outer indentation level (a.py, line 3)\n', 'a.py', 'def f():\n    x = 1\n  return x\n', 'def f():\n    x = 1\n    return x\n'),
+        ('  File "a.py", line 2\n    y = f\'{x\'\n             ^\nSyntaxError: f-string: expecting \'}\'\n', 'a.py', "x = 1\ny = f'{x'\n", "x = 1\ny = f'{x}'\n"),
+        ('a.c: In function ‘f’:\na.c:4:5: error: expected ‘,’ or ‘;’ before ‘return’\n    4 |     return x;\n      |     ^~~~~~\na.c:3:9: error: unused variable ‘x’ [-Werror=unused-variable]\n    3 |     int x = 1\n      |         ^\na.c:5:1: error: control reaches end of non-void function [-Werror=return-type]\n    5 | }\n      | ^\ncc1: all warnings being treated as errors\n', 'a.c', 'int f(void)\n{\n    int x = 1\n    return x;\n}\n', 'int f(void)\n{\n    int x = 1;\n    return x;\n}\n'),
+        ('a.c: In function ‘f’:\na.c:3:9: error: unused variable ‘x’ [-Werror=unused-variable]\n    3 |     int x = 1, y = 2;\n      |         ^\ncc1: all warnings being treated as errors\n', 'a.c', 'int f(void)\n{\n    int x = 1, y = 2;\n    return y;\n}\n', 'int f(void)\n{\n    int y = 2;\n    return y;\n}\n'),
+        ('a.c: In function ‘f’:\na.c:3:5: error: expected declaration or statement at end of input\n    3 |     return 1;\n      |     ^~~~~~\n', 'a.c', 'int f(void)\n{\n    return 1;\n', 'int f(void)\n{\n    return 1;\n}\n'),
+        ('a.c: In function ‘f’:\na.c:3:15: error: expected ‘)’ before ‘{’ token\n    3 |     if (a == 1 {\n      |        ~      ^~\n      |               )\na.c:7:1: error: expected expression before ‘}’ token\n    7 | }\n      | ^\na.c:7:1: error: control reaches end of non-void function [-Werror=return-type]\n    7 | }\n      | ^\ncc1: all warnings being treated as errors\n', 'a.c', 'int f(int a)\n{\n    if (a == 1 {\n        return 1;\n    }\n    return 2;\n}\n', 'int f(int a)\n{\n    if (a == 1) {\n        return 1;\n    }\n    return 2;\n}\n'),
+        ('a.c: In function ‘f’:\na.c:5:9: error: expected ‘:’ or ‘...’ before ‘return’\n    5 |         return 1;\n      |         ^~~~~~\na.c:5:16: error: statement will never be executed [-Werror=switch-unreachable]\n    5 |         return 1;\n      |                ^\ncc1: all warnings being treated as errors\n', 'a.c', 'int f(int a)\n{\n    switch (a) {\n    case 1\n        return 1;\n    }\n    return 2;\n}\n', 'int f(int a)\n{\n    switch (a) {\n    case 1:\n        return 1;\n    }\n    return 2;\n}\n'),
+        ('a.cc:3:2: error: expected ‘;’ after class definition\n    3 | }\n      |  ^\n      |  ;\n', 'a.cc', 'class A {\n    int x;\n}\n\nint main() { return 0; }\n', 'class A {\n    int x;\n};\n\nint main() { return 0; }\n'),
+        ('a.cc: In function ‘void f()’:\na.cc:1:17: error: ‘string’ is not a member of ‘std’\n    1 | void f() { std::string s; (void)s; }\n      |                 ^~~~~~\na.cc:1:1: note: ‘std::string’ is defined in header ‘<string>’; did you forget to ‘#include <string>’?\n  +++ |+#include <string>\n    1 | void f() { std::string s; (void)s; }\na.cc:1:33: error: ‘s’ was not declared in this scope\n    1 | void f() { std::string s; (void)s; }\n      |                                 ^\n', 'a.cc', 'void f() { std::string s; (void)s; }\n', '#include <string>\nvoid f() { std::string s; (void)s; }\n'),
+        ('syntax error at a.pl line 3, near "my "\nGlobal symbol "$y" requires explicit package name (did you forget to declare "my $y"?) at a.pl line 3.\nGlobal symbol "$x" requires explicit package name (did you forget to declare "my $x"?) at a.pl line 4.\nGlobal symbol "$y" requires explicit package name (did you forget to declare "my $y"?) at a.pl line 4.\na.pl had compilation errors.\n', 'a.pl', 'use strict;\nmy $x = 1\nmy $y = 2;\nprint $x, $y;\n', 'use strict;\nmy $x = 1;\nmy $y = 2;\nprint $x, $y;\n'),
+        ('Can\'t find string terminator "\'" anywhere before EOF at a.pl line 1.\n', 'a.pl', "my $x = 'abc;\nprint $x;\n", "my $x = 'abc';\nprint $x;\n"),
+        ('Scalar value @a[0] better written as $a[0] at a.pl line 3.\n', 'a.pl', 'use strict;\nmy @a = (1);\nprint @a[0];\n', 'use strict;\nmy @a = (1);\nprint $a[0][0];\n'),
+        ('a.sh: line 3: syntax error: unexpected end of file\n', 'a.sh', 'if true; then\n  echo 1\n', 'if true; then\n  echo 1\nfi\n'),
+        ('a.sh: line 4: syntax error: unexpected end of file\n', 'a.sh', 'for x in 1 2; do\n  echo $x\ndnoe\n', 'for x in 1 2; do\n  echo $x\ndnoe\ndone\n'),
+        ('a.sh: line 1: unexpected EOF while looking for matching `"\'\n', 'a.sh', 'echo "abc\necho def\n', 'echo "abc"\necho def\n'),
+        ('a.js:1\nconst x = Math.max(1, 2;\n                      ^\n\nSyntaxError: missing ) after argument list\n    at wrapSafe (node:internal/modules/cjs/loader:1464:18)\n    at checkSyntax (node:internal/main/check_syntax:78:3)\n\nNode.js v20.20.2\n', 'a.js', 'const x = Math.max(1, 2;\n', 'const x = Math.max(1, 2);\n'),
+        ('N802 Function name `fooBar` should be lowercase\n --> a.py:1:5\n  |\n1 | def fooBar():\n  |     ^^^^^^\n2 |     return 1\n  |\n\nFound 1 error.\n', 'a.py', 'def fooBar():\n    return 1\n', 'def foo_bar():\n    return 1\n'),
+        ('A.java:3: error: unclosed string literal\n        return "abc;\n               ^\n1 error\n', 'A.java', 'class A {\n    String f() {\n        return "abc;\n    }\n}\n', 'class A {\n    String f() {\n        return "abc";\n    }\n}\n'),
+        ('A.java:4: error: reached end of file while parsing\n    }\n     ^\n1 error\n', 'A.java', 'class A {\n    int f() {\n        return 1;\n    }\n', 'class A {\n    int f() {\n        return 1;\n    }\n}\n'),
+        ('error[E0384]: cannot assign twice to immutable variable `x`\n --> a.rs:3:5\n  |\n2 |     let x = 1;\n  |         - first assignment to `x`\n3 |     x += 1;\n  |     ^^^^^^ cannot assign twice to immutable variable\n  |\nhelp: consider making this binding mutable\n  |\n2 |     let mut x = 1;\n  |         +++\n\nerror: aborting due to 1 previous error\n\nFor more information about this error, try `rustc --explain E0384`.\n', 'a.rs', 'pub fn f() -> i32 {\n    let x = 1;\n    x += 1;\n    x\n}\n', 'pub fn f() -> i32 {\n    let mut x = 1;\n    x += 1;\n    x\n}\n'),
+        ('error[E0308]: mismatched types\n --> a.rs:3:7\n  |\n3 |     g(s)\n  |     - ^ expected `&str`, found `String`\n  |     |\n  |     arguments to this function are incorrect\n  |\nnote: function defined here\n --> a.rs:1:4\n  |\n1 | fn g(s: &str) -> usize { s.len() }\n  |    ^ -------\nhelp: consider borrowing here\n  |\n3 |     g(&s)\n  |       +\n\nerror: aborting due to 1 previous error\n\nFor more information about this error, try `rustc --explain E0308`.\n', 'a.rs', 'fn g(s: &str) -> usize { s.len() }\npub fn f(s: String) -> usize {\n    g(s)\n}\n', 'fn g(s: &str) -> usize { s.len() }\npub fn f(s: String) -> usize {\n    g(&s)\n}\n'),
     ],
 )  # fmt: skip
 def test_the_edit_that_is_meant_is_among_those_that_are_tried(
@@ -203,6 +226,31 @@ def test_what_removes_something_comes_last_and_is_marked() -> None:
 def test_what_asks_for_something_else_suggests_nothing(said: str, path: str, text: str) -> None:
     texts = {path: text}
     assert propose_small_edits(said, texts, texts.get, MOST) == []
+
+
+def test_a_file_that_only_the_command_names_may_be_meant() -> None:
+    texts = {"conf.json": "{\n  'a': 1\n}\n", "b.json": "{}\n"}
+    said = "Expecting property name enclosed in double quotes: line 2 column 3 (char 4)"
+    assert propose_small_edits(said, texts, texts.get, MOST) == []
+    found = propose_small_edits(said, texts, texts.get, MOST, "python -m json.tool conf.json")
+    assert {"conf.json": '{\n  "a": 1\n}\n'} in [one.texts for one in found]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_step"),
+    [
+        ("a.c:1:2: error: x\na.c:2:2: error: y", "a.c:2:2: error: y", True),
+        ("a.c:1:2: error: x\na.c:2:2: error: y", "a.c:2:2: error: z", False),
+        ('File "a.py", line 1\nSyntaxError: x', 'File "a.py", line 4\nSyntaxError: x', True),
+        ('File "a.py", line 1\nSyntaxError: x', 'File "a.py", line 1\nSyntaxError: x', False),
+        ("a.c:1:2: error: x", "a.c:1:2: error: y\na.c:1:3: error: z", False),
+        ("a.c:1:2: error: x", "", False),
+    ],
+)
+def test_an_edit_is_kept_where_its_error_is_gone_and_no_other_came(
+    before: str, after: str, *, is_step: bool
+) -> None:
+    assert _is_a_step(before, after) == is_step
 
 
 def test_a_long_output_ends_in_time() -> None:

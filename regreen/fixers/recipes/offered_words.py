@@ -35,8 +35,11 @@ _QUOTED = re.compile(
 )
 # code that no quotes set off: behind a word that says to write it, or a call
 _CODE = re.compile(
-    r"(?i)\b(?:use|replaced? (?:by|with)|should be|to be|consider|prefer|write|with|instead of)(?: using)? ([^\s'\"`‘“][^`‘“\n]{1,80}?)(?=,? (?:instead|rather than|in place of)\b|[.;:]?\s*$|[;,] )"
+    r"(?i)\b(?:use|replaced? (?:by|with)|should be|to be|written as|consider|prefer|write|with|instead of)(?: using)? ([^\s'\"`‘“][^`‘“\n]{1,80}?)(?=,? (?:instead|rather than|in place of)\b| at \S{1,200} line \d|[.;:]?\s*$|[;,] )"
     r"|(?<![\w.'\"`])([a-z_][\w.]{1,80}\([^()\n]{0,60}\))"
+)
+_MARK = re.compile(
+    r"(?i)\b(missing|expect(?:ed|ing)?|(?:unexpected )?token|character|unmatched) ([()\[\]{};:,])(?=[\s.,]|$)"
 )
 _PLAIN = re.compile(r"""[^\s'"`‘’“”(),;\[\]{}<>|│]{1,80}|[<>=!|&]{2,3}""")
 _QUOTE = re.compile(r"\s{0,2}[`'\"‘“]")
@@ -70,6 +73,23 @@ def compile_word(word: str) -> re.Pattern[str]:
     return re.compile(f"{before}{re.escape(word)}{after}")
 
 
+_PARTNERS = {"(": ")", ")": "(", "[": "]", "]": "[", "{": "}", "}": "{"}
+
+
+def _list_phrases(line: str) -> Iterator[tuple[str, int, int, bool]]:
+    """Code that no quotes set off, from where to where, and whether a word before says to write it."""
+    for match in _CODE.finditer(line):
+        text = match[1] or match[2]
+        if re.search(r"[^\w\s,-]", text) and len(text) > 3:
+            yield text, match.start(1 if match[1] else 2), match.end(), bool(match[1])
+
+
+def _list_marks(line: str) -> Iterator[tuple[str, bool]]:
+    """Marks that no quotes set off, and whether they are too much."""
+    for match in _MARK.finditer(line):
+        yield match[2], match[1].lower() not in {"missing", "expect", "expected", "expecting"}
+
+
 def list_offered_words(lines: Sequence[tuple[int, str]], near: int) -> list[OfferedWord]:
     """Each word once, as it is offered best, for the place that line `near` names; `lines` with their numbers."""
     table = load_table()
@@ -87,16 +107,13 @@ def list_offered_words(lines: Sequence[tuple[int, str]], near: int) -> list[Offe
             cued, refused = _judge_word(line, start, end)
             cued = cued or (not refused and not line[:start].strip())
             add(OfferedWord(text, True, cued, at, far, refused))
-            for one in re.findall(r"[()\[\]{}]", text) if len(text) == 1 else ():
-                other = "()[]{}"["()[]{}".index(one) ^ 1]
-                add(OfferedWord(other, True, False, at, far, named=True))
-        for match in _CODE.finditer(line):
-            phrase = next(filter(None, match.groups()), "")
-            start = match.start(match.lastindex or 0)
-            if re.search(r"[^\w\s,-]", phrase) and len(phrase) > 3:
-                cued, refused = _judge_word(line, start, match.end(), is_bare=True)
-                is_asked = bool(match[1])  # behind a word that says to write it
-                add(OfferedWord(phrase, True, cued or is_asked, at, far, refused and not is_asked))
+            if partner := _PARTNERS.get(text):
+                add(OfferedWord(partner, True, False, at, far, named=True))
+        for text, start, end, is_asked in _list_phrases(line):
+            cued, refused = _judge_word(line, start, end, is_bare=True)
+            add(OfferedWord(text, True, cued or is_asked, at, far, refused and not is_asked))
+        for mark, is_wrong in _list_marks(line):
+            add(OfferedWord(mark, True, not is_wrong, at, far, is_wrong))
         bare = _QUOTED.sub(lambda m: " " * len(m[0]), line)
         for match in _PLAIN.finditer(bare):
             text = match[0].strip(".:?!,")
@@ -143,5 +160,6 @@ def weigh_word(word: OfferedWord) -> float:
 def load_table() -> dict[str, Any]:
     """The words of messages that say something of another, and what is known of files and names."""
     table = tomllib.loads((files("regreen.fixers") / "recipes/small_edits.toml").read_text())
+    table["keywords"] = table["keywords"].split()
     table["little_words"] = frozenset(table["little_words"].split())
     return table

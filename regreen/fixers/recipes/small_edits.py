@@ -38,7 +38,7 @@ _MOST_KNOWN = 2000
 _LONGEST_LINE = 400
 _LONGEST_ROW = 1000
 _LONGEST_FILE = 400_000
-_LINES_BEFORE, _LINES_AFTER = 20, 14  # of a place, in which the output speaks of it
+_LINES_BEFORE, _LINES_AFTER = 20, 25  # of a place, in which the output speaks of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,17 @@ class SmallEdit:
 
 
 def propose_small_edits(
-    output: str, paths: Collection[str], read: ReadText, most: int
+    output: str, paths: Collection[str], read: ReadText, most: int, command: str = ""
 ) -> list[SmallEdit]:
-    """Edits that the output suggests, those first that assume least."""
+    """Edits that the output suggests, those first that assume least; it may mean a file that only the command names."""
     text = output[-_MOST_OUTPUT:].replace("·", " ")  # a blank, as some tools show it
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|(?m:^E {3})", "", text)
     said = [line[:_LONGEST_LINE].expandtabs(1) for line in text.splitlines()[-_MOST_LINES:]]
     found: dict[tuple[tuple[str, str | None], ...], SmallEdit] = {}
     places = find_places(said, paths, read)
+    if not places and command:
+        said.append(command[:_LONGEST_LINE])
+        places = find_places(said, paths, read)
     shown = {
         row.strip()
         for path in {one.path for one in places}
@@ -214,6 +217,9 @@ class _Suggestions:
                 rank = self._rank_pair(old, word, is_named=is_named, is_pointed=is_pointed)
                 if rank is not None:
                     yield from self._replace_word(old, word.text, rank)
+            if old.isidentifier() and re.search(r"(?i)syntax", self.message):
+                for new in difflib.get_close_matches(old, self.table["keywords"], 1, 0.7):
+                    yield from self._replace_word(old, new, 1.5)
             if self._is_unknown(old, is_pointed=is_pointed):
                 for new in difflib.get_close_matches(old, self.known, 2, 0.8):
                     yield from self._replace_word(old, new, 1.2)
@@ -395,13 +401,40 @@ class _Suggestions:
                 text = f"{self.source.rstrip()}\n{new}\n"
                 yield SmallEdit({self.place.path: text}, f"added `{new}` at the end", base + 0.2)
         yield from self._close_quotes()
+        yield from self._close_file()
+        if re.search(r"(?i)syntax|\bpars(?:e|ing)\b|unexpected|expect(?:ed|ing)\b", self.message):
+            is_told = any(len(word.text) == 1 and not word.text.isalnum() for word in self.words)
+            for number, mark in enumerate((";", ",", ":")):
+                rank = (1.8 if is_told else 1.0) + number * 0.1
+                for row, at in self._end_previous_row(mark):
+                    yield from self._with_row(row, f"added `{mark}`", rank, at)
+                row = f"{self.code}{mark}{self.row[len(self.code) :]}"
+                yield from self._with_row(row, f"added `{mark}`", rank + 0.1)
+
+    def _close_file(self) -> Iterator[SmallEdit]:
+        """The file with what it leaves open closed at its end."""
+        if not re.search(r"(?i)end[ -]of[ -](?:the )?(?:file|input)|\bEOF\b", self.message):
+            return
+        closers = [
+            two[1]
+            for two in ("()", "[]", "{}")
+            if self.source.count(two[0]) > self.source.count(two[1])
+        ]
+        ending = posixpath.splitext(self.place.path)[1].lstrip(".")
+        for number, closer in enumerate((*closers, *self.table["closer"].get(ending, ()))):
+            text = f"{self.source.rstrip()}\n{closer}\n"
+            rank = 0.9 + number * 0.1
+            yield SmallEdit({self.place.path: text}, f"added `{closer}` at the end", rank)
 
     def _may_be_missing(self, word: OfferedWord) -> bool:
         is_form = "..." in word.text or "…" in word.text
         return is_form or bool(re.search(self.table["adds"], self.message))
 
     def _close_quotes(self) -> Iterator[SmallEdit]:
-        if re.search(r"(?i)unterminated|unclosed|EOL while|never closed|not closed", self.message):
+        if re.search(
+            r"(?i)unterminated|unclosed|terminator|matching|EOL while|never closed|not closed",
+            self.message,
+        ):
             for quote in "\"'`":
                 for number, (row, at) in enumerate(self._insert_word(quote)):
                     if self.code.count(quote) % 2:
@@ -422,10 +455,17 @@ class _Suggestions:
             if word.quoted and not word.named and word.text != new and word.text in code:
                 at = code.index(word.text)
                 spots += [at, at + len(word.text)]
-        spots.append(len(code) - len(code.lstrip()))
+        inset = len(code) - len(code.lstrip())
+        closes = new in {";", ",", ":", ")", "]", "}"}
+        if closes and self.column - 1 <= inset:
+            yield from self._end_previous_row(new)
+        spots.append(inset)
         for at in dict.fromkeys(spots):
-            if 0 <= at <= len(code):
+            if (inset if closes else -1) < at <= len(code):
                 yield _join_words(code[:at], new, code[at:]) + rest, self.at
+        yield from self._end_previous_row(new)
+
+    def _end_previous_row(self, new: str) -> Iterator[tuple[str, int]]:
         previous = next((at for at in range(self.at - 1, -1, -1) if self.rows[at].strip()), None)
         if previous is not None:
             row = self.rows[previous].rstrip("\r\n")
@@ -542,7 +582,13 @@ class _Suggestions:
                 several = "," in self.row
                 yield from self._with_row("", words, rank + (0.5 if several else 0.0), drops=True)
             for number, (before, after) in enumerate(
-                (("", r"\s*,\s*"), (r"\s*,\s*", ""), (r"", r"\s+"), (r"\s+", ""), ("", ""))
+                (
+                    ("", r"(?:\s?=[^,;()=]{1,60})?\s*,\s*"),
+                    (r"\s*,\s*", ""),
+                    (r"", r"\s+"),
+                    (r"\s+", ""),
+                    ("", ""),
+                )
             ):
                 for match in list(re.finditer(f"{before}{whole.pattern}{after}", self.code))[-1:]:
                     row = self.row[: match.start()] + self.row[match.end() :]

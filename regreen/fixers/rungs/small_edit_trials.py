@@ -53,7 +53,8 @@ def find_working_edits(case: RepairCase, read: ReadText) -> Iterator[WorkingEdit
     output = case.output + write_failures(case.before.failures)
     for _ in range(_MOST_ROUNDS):
         reader = partial(_read_edited, made.texts, read)
-        edits = run_in_child(propose_small_edits, output, paths, reader, _MOST_EDITS)
+        command = case.trial.command_line
+        edits = run_in_child(propose_small_edits, output, paths, reader, _MOST_EDITS, command)
         more = [
             WorkingEdits(
                 {**made.texts, **one.texts}, (*made.words, one.words), made.drops or one.drops
@@ -106,21 +107,32 @@ def _run_with_edits(
 
 
 _WITH_PLACE = re.compile(r"\.\w{1,8}\W{1,4}(?:line |on line |at )?\d")
-_WITH_WORD = re.compile(r"(?i)\b(?:error|fatal|invalid|unknown)\b")
+_WITH_WORD = re.compile(r"(?i)\w{0,40}error\b|\b(?:fatal|invalid|unknown)\b")
+_FRAME = re.compile(r'\s{0,8}(?:File "|at )')
 
 
 def _list_errors(output: str) -> Counter[str]:
     """The lines that tell of errors, without their numbers."""
     lines = [line[:400] for line in output[-100_000:].splitlines()]
-    told = [line for line in lines if _WITH_PLACE.search(line)]
-    told = told or [line for line in lines if _WITH_WORD.search(line)] or lines[-8:]
+    told = [
+        line
+        for line in lines
+        if _WITH_WORD.search(line) or (_WITH_PLACE.search(line) and not _FRAME.match(line))
+    ]
+    told = told or lines[-8:]
     return Counter(re.sub(r"\d+", "#", line) for line in told)
 
 
 def _is_a_step(before: str, after: str) -> bool:
     """Whether the first error is gone and no other came; a tool that tells of one error only may tell of the next."""
     old, new = _list_errors(before), _list_errors(after)
-    first = next(iter(old), None)
-    if first is None or not new or new[first] >= old[first]:
+    if not old or not new:
         return False
-    return not new - old or (len(old) == 1 and new.total() == 1)
+    first = next(iter(old))
+    if old.total() == new.total() == 1:
+        return new != old or _list_places(before) != _list_places(after)
+    return new[first] < old[first] and not new - old
+
+
+def _list_places(output: str) -> list[str]:
+    return re.findall(r"\.\w{1,8}\W{1,4}(?:line |on line |at )?\d{1,6}", output[-100_000:])
