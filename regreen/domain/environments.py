@@ -16,6 +16,7 @@ ReadText = Callable[[str], str | None]
 
 _MAX_FILE_BYTES = 512 * 1024
 _INDENT = "\n" + " " * 13
+_MAX_SHOWN = 400  # characters of one line of a setup, where the whole is not asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +81,22 @@ class Environment:
         }
 
     def describe(self) -> Iterator[str]:
-        """The environment in lines for people."""
+        """The environment in lines for people who asked for something else: a line with very many words is shortened."""
         for name in ("interpreter", "image", "setup", "test"):
             part: Inferred | None = getattr(self, name)
             if part is not None:
                 # what is tried where the first way fails is for the shell
-                lines = [line.partition(" || ")[0] for line in part.value.splitlines()]
+                lines = [_shorten_line(x.partition(" || ")[0]) for x in part.value.splitlines()]
                 yield f"{name:<12} {_INDENT.join(lines)}  (from {part.source})"
+
+
+def _shorten_line(line: str) -> str:
+    """The line, or as many of its words as are shown, and how many more it has."""
+    if len(line) <= _MAX_SHOWN:
+        return line
+    shown = line[:_MAX_SHOWN].rpartition(" ")[0]
+    more = len(line[len(shown) :].split())
+    return f"{shown} ... ({more} words more, all in `regreen env`)"
 
 
 @dataclass(frozen=True, slots=True)

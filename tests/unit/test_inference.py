@@ -103,6 +103,18 @@ def test_what_is_slow_to_build_is_taken_as_a_wheel(tmp_path: Path) -> None:
     )
 
 
+def test_progress_shows_the_start_of_a_setup_line_with_very_many_words(tmp_path: Path) -> None:
+    found = infer(tmp_path, {**TEST, "requirements.txt": "numpy\n"})[0]
+    assert found.setup is not None
+    longest = max(found.setup.value.splitlines(), key=len)
+    shown = "\n".join(found.describe())
+    assert len(longest) > 500 > max(map(len, shown.splitlines()))
+    start, _, rest = next(x for x in shown.splitlines() if " words more" in x).partition(" ... (")
+    assert longest.startswith(start.strip())
+    assert len(start.split()) + int(rest.split()[0]) == len(longest.split())
+    assert "uv pip install" in shown
+
+
 def test_a_variable_that_the_tests_miss_has_the_value_that_the_repository_gives_it() -> None:
     tools = PythonDependencies()
     tox = "[testenv]\nsetenv =\n    DJANGO_SETTINGS_MODULE=tests.settings\n    sqlite: TEST_DB=sqlite\n    PIP_TEST_INDEX=x\n    HOME=/y\n"
