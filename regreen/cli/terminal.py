@@ -75,12 +75,12 @@ class _Stage:
         self.lock = Lock()
         self._started = time.monotonic()
         self._stopped: Event | None = None
-        self.line = ""
+        self.line = self.before = ""
 
     def begin(self, line: str, *, is_shown: bool) -> None:
         """Say what begins, with the seconds that the command has taken."""
         self.end()
-        self.line = line
+        self.before, self.line = self.line, line
         if not is_shown:
             return
         if self._stopped is None:
@@ -110,8 +110,9 @@ def end_progress() -> None:
 
 
 def read_stage() -> str:
-    """What was reported last as being done; "" before anything was."""
-    return _stage.line.partition("\n")[0]
+    """What was reported last as being done, and what failed right before it; "" before anything was."""
+    doing, before = (line.partition("\n")[0] for line in (_stage.line, _stage.before))
+    return f"{doing} ({before})" if " failed: " in before else doing
 
 
 _SECONDS_BETWEEN_LINES = 10.0

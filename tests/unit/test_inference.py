@@ -636,6 +636,16 @@ def test_the_extras_that_a_test_run_asks_for_are_installed(files: dict[str, str]
     assert "--no-deps -e ." in first.value.splitlines()[-1]
 
 
+def test_a_folder_of_headers_or_data_is_no_module_of_the_repository() -> None:
+    files = {"setup.py": "", "tests/test_a.py": "import yaml\nimport freezegun\n"}
+    output = "E   ModuleNotFoundError: No module named 'yaml'\n"
+    find = PythonDependencies().find_undeclared
+    data = {"src/yaml/parser.h": "", "data/freezegun.json": ""}
+    assert find(output, tree({**files, **data})) == ("PyYAML", "freezegun")
+    code = {"src/yaml/parser.pyx": "", "data/freezegun.py": ""}
+    assert find(output, tree({**files, **code})) == ()
+
+
 def test_what_the_product_imports_is_added_only_where_a_manifest_names_it() -> None:
     files = {"pyproject.toml": EXTRAS, "shop.py": "import yaml\n"}
     output = "E   ModuleNotFoundError: No module named 'yaml'\n"

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from regreen.cli.options import time_limit_option
+from regreen.cli.terminal import report_progress
 from regreen.domain.job_control import TimeLimit
 
 SECONDS = 3.0
@@ -80,6 +81,19 @@ def test_a_call_that_nothing_cancels_is_left_before_the_limit() -> None:
     assert said.startswith("late: the 0.05 minutes were over")
     assert code == 5
     assert took < SECONDS
+
+
+def test_the_reason_has_what_failed_before_the_stage_that_was_cut_off() -> None:
+    def set_up_again(limit: TimeLimit) -> int:
+        report_progress("the setup inferred from a failed: still downloading torch")
+        report_progress("setting up as inferred from b")
+        return sleep_on(limit)
+
+    said, _, _ = run(set_up_again)
+    assert said == (
+        "late: the 0.05 minutes were over while setting up as inferred from b "
+        "(the setup inferred from a failed: still downloading torch)\n"
+    )
 
 
 def test_an_answer_that_has_begun_is_not_interrupted() -> None:

@@ -33,6 +33,7 @@ _INSTALL_HINT = re.compile(
     r"(?:pip3?|uv pip) install (?:-U |--upgrade )?[\"'`]?([A-Za-z0-9][\w.-]{0,80})(\[[\w,. -]{1,80}\])?",
     re.IGNORECASE,
 )
+_IMPORTABLE = (".py", ".pyi", ".pyx", ".so", ".pyd", ".c", ".cc", ".cpp", ".rs")  # or built into it
 _ERROR_WORDS = re.compile(r"Error|error|not installed|required|missing|hint|note:", re.IGNORECASE)
 _UNKNOWN_MARK = re.compile(r"Unknown pytest\.mark\.(\w{1,40})|'(\w{1,40})' not found in `markers`")
 _MAX_TEST_FILES = 500
@@ -117,7 +118,12 @@ def find_imports_of_build(files: RepositoryFiles) -> tuple[MissingDistribution, 
 def _find_foreign_imports(
     paths: Sequence[str], files: RepositoryFiles
 ) -> tuple[MissingDistribution, ...]:
-    names = {PurePosixPath(part).stem for path in files.paths for part in path.split("/")}
+    names = {
+        PurePosixPath(part).stem
+        for path in files.paths
+        if path.endswith(_IMPORTABLE)
+        for part in path.split("/")
+    }
     tops: dict[str, None] = {}
     for path in paths:
         tops |= dict.fromkeys(_list_top_imports(files.read(path)))
@@ -230,7 +236,10 @@ def is_own_module(top: str, paths: Sequence[str]) -> bool:
     """Whether the repository has the module, at a place that can be imported from; an index may have a release of it."""
     return any(
         top_module(path.removeprefix("src/")) == top
-        or path.startswith((f"{top}/", f"src/{top}/", f"lib/{top}/"))
+        or (
+            path.startswith((f"{top}/", f"src/{top}/", f"lib/{top}/"))
+            and path.endswith(_IMPORTABLE)  # no folder of headers or data
+        )
         or (
             path.endswith(f"/{top}/__init__.py")
             and not (is_test(path) or is_vendored(path) or is_example(path))
