@@ -551,6 +551,7 @@ def describe_failure(error: UserError) -> str:
     if under_way := _find_under_way(output) if _TOOK_TOO_LONG in error_text else "":
         return f"{error_text.partition(': ')[0]}: still {under_way}"
     telling = find_telling_line(output)
+    error_text = error_text.partition(f": {_NO_CAUSE}")[0]
     return (
         f"{error_text[:200]} ({telling})"
         if telling and telling not in error_text
@@ -581,7 +582,13 @@ _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
 _UNSOLVABLE = re.compile(r"(?:cause: )?Because \S+ ")  # how uv explains that no versions fit
 _RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception|SystemExit)\b: \S")
+_PLACE = re.compile(r"E\s+File \"(?:/work/)?([^\"\n]{1,200})\", line (\d{1,7})")
+_IN_CODE = re.compile(r"\b(?:Syntax|Indentation|Tab)Error: ")
+_NO_CAUSE = (
+    "ERROR: Command errored out with exit status"  # the head and the end of what old pips show
+)
 _SOURCE = re.compile(
+    rf"{_NO_CAUSE}|"
     r"[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
 )
 
@@ -591,13 +598,30 @@ def find_telling_line(output: str) -> str:
     lines = [line.removeprefix("INTERNALERROR>") for line in output.splitlines()]  # of pytest
     lines = [line.strip(" \t×╰─▶├│") for line in lines if len(line) < 2000]
     lines = [line for line in lines if re.search(r"\w", line)]
+    marked = (line[1:].strip() for line in lines if line.startswith("E "))
+    shown = [_find_raised_in_report(lines) or next(marked, "")]
     raised = [line for line in lines if _RAISED.match(line)]
-    shown = [line for line in raised if line.startswith("E ")]
-    shown = [line[1:].strip() for line in (shown or lines) if line.startswith("E ")]
     causes = [line for line in lines if _UNSOLVABLE.match(line)]
     faults = (
         line
         for line in lines
         if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":"
     )
-    return next(iter((*shown, *raised[-1:], *causes[:1], *faults, *lines[-1:])), "")[:200]
+    found = (*shown, *raised[-1:], *causes[:1], *faults, *lines[-1:])
+    return next(filter(None, found), "")[:200]
+
+
+def _find_raised_in_report(lines: Sequence[str]) -> str:
+    """What pytest's first report says was raised, the last of what was raised meanwhile; of code in error, where."""
+    shown = place = ""
+    goes_on = False
+    for line in lines:
+        goes_on = goes_on or line.startswith("During handling of the above exception")
+        if shown and line.startswith("___"):
+            break
+        if at := _PLACE.match(line):
+            place = f" ({at[1]}, line {at[2]})"
+        elif _RAISED.match(line) and line.startswith("E ") and (goes_on or not shown):
+            shown = line[1:].strip() + (place if _IN_CODE.search(line) else "")
+            goes_on = False
+    return shown

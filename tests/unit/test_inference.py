@@ -18,7 +18,7 @@ from regreen.domain.environments import Environment, RepositoryFiles
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.models import RunResult
 from regreen.environment.inference import infer_environments
-from regreen.environment.preparation import describe_failure, describe_start
+from regreen.environment.preparation import describe_failure, describe_start, find_telling_line
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups, is_named_in_manifests
 from regreen.packages.python_version import convert_poetry_bounds
@@ -123,6 +123,9 @@ def test_a_variable_that_the_tests_miss_has_the_value_that_the_repository_gives_
     assert tools.find_variables(unset, files) == (("DJANGO_SETTINGS_MODULE", "tests.settings"),)
     assert tools.find_undeclared(unset, files) == ("pytest-django",)
     assert tools.find_variables("KeyError: 'TEST_DB'", files) == (("TEST_DB", "sqlite"),)
+    manage = 'os.environ["DJANGO_SETTINGS_MODULE"] = "shop.settings"\n'
+    project = tree({**TEST, "project/manage.py": manage})
+    assert tools.find_variables(unset, project) == (("DJANGO_SETTINGS_MODULE", "shop.settings"),)
     # a setup sees the variables, too: what steers its tools is never taken from output
     assert tools.find_variables("KeyError: 'PIP_TEST_INDEX'\nKeyError: 'HOME'", files) == ()
 
@@ -592,11 +595,30 @@ def test_what_is_added_has_the_versions_of_the_setups_day() -> None:
         ("noise\nerror: No solution found", "error: No solution found"),
         ("Installing\n\n  RuntimeError\n\n  77│ chosen = max(links)\n\nUnable to find a candidate for x\n", "Unable to find a candidate for x"),
         ("it stopped here\n\n", "it stopped here"),
+        ("running build_ext\nerror: [Errno 2] No such file: 'a.so'\nERROR: Command errored out with exit status 1: python -c 'import io'\n", "(error: [Errno 2] No such file: 'a.so')"),
         ("error: No solution\n  cause: Because old==1 has invalid metadata, it cannot be used.\nhint: `old` was filtered\n", "Because old==1 has invalid metadata"),
     ],
 )  # fmt: skip
 def test_a_setup_that_failed_has_a_reason(output: str, reason: str) -> None:
     assert reason in describe_failure(SetupFailed("the setup exited with 1: x", output))
+
+
+def test_an_old_pips_last_line_is_no_reason() -> None:
+    last = "ERROR: Command errored out with exit status 1: python -c 'import io'"
+    error = SetupFailed(f"the setup exited with 1: {last}", f"error: no x.so\n{last}\n")
+    assert describe_failure(error) == "the setup exited with 1 (error: no x.so)"
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ("E   KeyError: local('/work/a')\nDuring handling of the above exception, another exception occurred:\nE     File \"/work/shop/a.py\", line 3\nE       lambda (k, v): 1\nE   SyntaxError: invalid syntax\nDuring handling of the above exception, another exception occurred:\nE   _pytest.config.ConftestImportFailure: x\n", "SyntaxError: invalid syntax (shop/a.py, line 3)"),
+        ("E   ImportError: no a\n___ ERROR collecting b ___\nE   KeyError: 'x'\nDuring handling of the above exception, another exception occurred:\nE   ValueError: y\n", "ImportError: no a"),
+        ("E   assert 1 == 2\nTypeError: x\n", "assert 1 == 2"),
+    ],
+)  # fmt: skip
+def test_a_report_names_what_was_raised_last_and_where_code_is_in_error(report: str, reason: str) -> None:  # fmt: skip
+    assert find_telling_line(f"___ ERROR collecting a ___\n{report}1 error in 0.2 seconds") == reason
 
 
 def test_a_setup_that_was_killed_was_at_something() -> None:

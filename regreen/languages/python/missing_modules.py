@@ -48,7 +48,7 @@ _MISSING_VARIABLE = re.compile(
 # Of tests and settings alone, for the setup sees them, too.
 _VARIABLE_OF_TESTS = re.compile(r"(?:[A-Z0-9]+_)*(?:TESTS?|SETTINGS|DB|DATABASE)(?:_[A-Z0-9]+)*")
 _FILES_WITH_VARIABLES = re.compile(
-    r"(?:tox|pytest)\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|[Mm]akefile|manage\.py|run_?tests?\.py|\.travis\.yml|\.github/workflows/[^/]+\.ya?ml"
+    r"(?:tox|pytest)\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|[Mm]akefile|(?:[\w.-]{1,60}/)?manage\.py|run_?tests?\.py|\.travis\.yml|\.github/workflows/[^/]+\.ya?ml"
 )
 
 
@@ -195,7 +195,7 @@ def find_missing_variables(output: str, files: RepositoryFiles) -> tuple[tuple[s
     found: list[tuple[str, str]] = []
     for name in filter(_VARIABLE_OF_TESTS.fullmatch, names):
         assigned = re.compile(
-            rf"\b{name}[\"']?[ \t]{{0,5}}[=:,][ \t]{{0,5}}[\"']?([\w.-]{{1,100}})"
+            rf"\b{name}[\"']?\]?[ \t]{{0,5}}[=:,][ \t]{{0,5}}[\"']?([\w.-]{{1,100}})"
         )
         value = next((match[1] for text in texts if (match := assigned.search(text))), None)
         found += [(name, value)] if value is not None else []
