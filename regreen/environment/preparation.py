@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import posixpath
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -582,14 +583,14 @@ _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
 _UNSOLVABLE = re.compile(r"(?:cause: )?Because \S+ ")  # how uv explains that no versions fit
 _RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception|SystemExit)\b: \S")
-_PLACE = re.compile(r"E\s+File \"(?:/work/)?([^\"\n]{1,200})\", line (\d{1,7})")
+_PLACE = re.compile(r"E\s+File \"([^\"\n]{1,200})\", line (\d{1,7})")
 _IN_CODE = re.compile(r"\b(?:Syntax|Indentation|Tab)Error: ")
 _NO_CAUSE = (
     "ERROR: Command errored out with exit status"  # the head and the end of what old pips show
 )
 _SOURCE = re.compile(
-    rf"{_NO_CAUSE}|"
-    r"[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
+    rf"{_NO_CAUSE}|(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
+    r"|[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
 )
 
 
@@ -620,7 +621,8 @@ def _find_raised_in_report(lines: Sequence[str]) -> str:
         if shown and line.startswith("___"):
             break
         if at := _PLACE.match(line):
-            place = f" ({at[1]}, line {at[2]})"
+            path = posixpath.relpath(at[1], "/work") if at[1].startswith("/work") else at[1]
+            place = f" ({path}, line {at[2]})"
         elif _RAISED.match(line) and line.startswith("E ") and (goes_on or not shown):
             shown = line[1:].strip() + (place if _IN_CODE.search(line) else "")
             goes_on = False

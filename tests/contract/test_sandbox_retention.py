@@ -13,7 +13,7 @@ from regreen.adapters.sandbox.bubblewrap.bubblewrap_sandbox import BwrapSandbox
 from regreen.adapters.sandbox.docker.docker_images import ENV_REPOSITORY
 from regreen.adapters.sandbox.docker.docker_sandbox import DockerSandbox
 from regreen.adapters.sandbox.retention import UsageLedger
-from regreen.domain.errors import OutsideError
+from regreen.domain.errors import OutsideError, SetupFailed
 from regreen.domain.models import EnvSpec, PreparedEnv
 from tests.contract.sandboxes import sandbox_or_skip
 
@@ -36,6 +36,15 @@ def kept(
     if request.param == "docker":
         return DockerSandbox.connect(ledger=UsageLedger(used)), used
     return BwrapSandbox.connect(tmp_path), used
+
+
+def test_nothing_is_left_of_a_setup_that_failed_in_folders_that_it_closed(tmp_path: Path) -> None:
+    sandbox_or_skip("bwrap")
+    sandbox = BwrapSandbox.connect(tmp_path)
+    closed = "mkdir -p /env/a/.b; touch /env/a/.b/c /env/.d; chmod 0 /env/a/.b /env/a; exit 1"
+    with pytest.raises(SetupFailed, match="exited with 1"):
+        sandbox.prepare(EnvSpec(setup=closed), ())
+    assert [*tmp_path.rglob("unfinished/*/*")] == []
 
 
 @pytest.mark.slow
