@@ -111,7 +111,8 @@ def list_offered_words(lines: Sequence[tuple[int, str]], near: int) -> list[Offe
                 add(OfferedWord(partner, True, False, at, far, named=True))
         for text, start, end, is_asked in _list_phrases(line):
             cued, refused = _judge_word(line, start, end, is_bare=True)
-            add(OfferedWord(text, True, cued or is_asked, at, far, refused and not is_asked))
+            cued = cued or is_asked
+            add(OfferedWord(text, cued or refused, cued, at, far, refused and not is_asked))
         for mark, is_wrong in _list_marks(line):
             add(OfferedWord(mark, True, not is_wrong, at, far, is_wrong))
         bare = _QUOTED.sub(lambda m: " " * len(m[0]), line)

@@ -35,6 +35,7 @@ from regreen.fixers.recipes.output_places import (
 _MOST_OUTPUT = 40_000
 _MOST_LINES = 400
 _MOST_KNOWN = 2000
+_MOST_ASSUMED = 2.3
 _LONGEST_LINE = 400
 _LONGEST_ROW = 1000
 _LONGEST_FILE = 400_000
@@ -80,7 +81,7 @@ def propose_small_edits(
             ):
                 found[key] = ranked
     ordered = sorted(found.values(), key=lambda edit: edit.rank)
-    kept = [edit for edit in ordered if not edit.drops]
+    kept = [edit for edit in ordered if not edit.drops and edit.rank < _MOST_ASSUMED]
     dropping = [edit for edit in ordered if edit.drops][: most // 4]
     return [*kept[: most - len(dropping)], *dropping]
 
@@ -89,6 +90,7 @@ def propose_small_edits(
 _FOREIGN = re.compile(
     r'^\s{0,8}(?:g?make(?:\[\d{1,3}\])?: |File "|<frozen |at |/\S{1,300}:\d+: |\S{1,300}:\d+: in |(?:FAILED|ERROR) \S{1,300}(?: - |$)|={4}|_{4})'
 )
+_FRAME = re.compile(r'\s{0,8}File "')  # above a line of code
 _LINE_WORD = re.compile(
     r"-{0,2}[$@%&]?[^\W\d][\w$@.:/-]{0,100}|\.{1,2}/[\w./-]{1,100}|\d[\w.]{0,40}|%[-+ #0-9.]{0,6}[a-zA-Z]"
 )
@@ -154,6 +156,7 @@ class _Suggestions:
             if GUTTER.sub("", line).strip() not in self.shown
             and not re.fullmatch(r"[\s^~|_=*-]*", line)
             and not _FOREIGN.match(line)
+            and not (at and _FRAME.match(self.said[at - 1]))
         ]
 
     @cached_property
