@@ -142,7 +142,8 @@ def time_limit_option(
                     if limit.begin_answer():
                         answer()
                 else:
-                    if code and limit.cancel.is_over:
+                    # a review's readers stop before the limit, so that what they found is shown
+                    if code and (limit.cancel.is_over or code == late_code != 1):
                         report_warning(f"the {minutes:g} minutes were over; {_MORE_TIME}")
             return code
 
