@@ -280,10 +280,10 @@ _READERS = {
         "complete_change",
         "follow_renamed_definitions",
         "propose_named_edits",
+        "propose_small_edits",
         "tools.make_search_script",
         "tools.move_imports",
     ],
-    "fixers/rungs/small_edit_trials.py": ["propose_small_edits"],
     "fixers/rungs/template_rung.py": [
         "_select_likely_edits",
         "_sort_by_new_lint_findings",

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from regreen.fixers.recipes.small_edits import propose_small_edits
-from regreen.fixers.rungs.small_edit_trials import _is_a_step, find_working_edits
+from regreen.fixers.rungs.recipe_rung import _is_a_step, find_working_edits
 
 MOST = 16
 

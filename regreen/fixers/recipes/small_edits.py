@@ -9,28 +9,17 @@ import ast
 import difflib
 import posixpath
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import takewhile
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import accumulate, takewhile
+from typing import Any
 
 from regreen.code.paths import is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.environments import ReadText
-from regreen.fixers.recipes.offered_words import (
-    IDENTIFIER,
-    OfferedWord,
-    compile_word,
-    list_offered_words,
-    load_table,
-    weigh_word,
-)
-from regreen.fixers.recipes.output_places import (
-    GUTTER,
-    OutputPlace,
-    find_places,
-    list_files_with_calls,
-)
 
 _MOST_OUTPUT = 40_000
 _MOST_LINES = 400
@@ -60,10 +49,10 @@ def propose_small_edits(
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|(?m:^E {3})", "", text)
     said = [line[:_LONGEST_LINE].expandtabs(1) for line in text.splitlines()[-_MOST_LINES:]]
     found: dict[tuple[tuple[str, str | None], ...], SmallEdit] = {}
-    places = find_places(said, paths, read)
+    places = _find_places(said, paths, read)
     if not places and command:
         said.append(command[:_LONGEST_LINE])
-        places = find_places(said, paths, read)
+        places = _find_places(said, paths, read)
     shown = {
         row.strip()
         for path in {one.path for one in places}
@@ -86,6 +75,8 @@ def propose_small_edits(
     return [*kept[: most - len(dropping)], *dropping]
 
 
+# What stands at one place, and what the output says near it.
+
 # Lines of a traceback through files that are not the repository's, and of pytest's summary.
 _FOREIGN = re.compile(
     r'^\s{0,8}(?:g?make(?:\[\d{1,3}\])?: |File "|<frozen |at |/\S{1,300}:\d+: |\S{1,300}:\d+: in |(?:FAILED|ERROR) \S{1,300}(?: - |$)|={4}|_{4})'
@@ -102,7 +93,7 @@ class _Suggestions:
     def __init__(
         self,
         said: Sequence[str],
-        place: OutputPlace,
+        place: _OutputPlace,
         source: str,
         paths: Collection[str],
         shown: Collection[str],
@@ -113,8 +104,8 @@ class _Suggestions:
         self.at = min(place.line, len(self.rows)) - 1
         self.row = self.rows[self.at].rstrip("\r\n")
         self.code = _strip_comment(self.row)
-        self.table = load_table()
-        self.is_called = bool(list_files_with_calls([place.path]))
+        self.table = _load_table()
+        self.is_called = bool(_list_files_with_calls([place.path]))
         start, end = max(0, place.at - _LINES_BEFORE), place.at + _LINES_AFTER
         self.near = [(at, said[at]) for at in range(start, min(end, len(said)))]
         tail = range(max(end, len(said) - 12), len(said))
@@ -153,16 +144,16 @@ class _Suggestions:
         return [
             (at, line)
             for at, line in (*self.near, *self.far)
-            if GUTTER.sub("", line).strip() not in self.shown
+            if _GUTTER.sub("", line).strip() not in self.shown
             and not re.fullmatch(r"[\s^~|_=*-]*", line)
             and not _FOREIGN.match(line)
             and not (at and _FRAME.match(self.said[at - 1]))
         ]
 
     @cached_property
-    def words(self) -> list[OfferedWord]:
+    def words(self) -> list[_OfferedWord]:
         """What the message offers."""
-        return list_offered_words(self._list_message_lines(), self.place.at)
+        return _list_offered_words(self._list_message_lines(), self.place.at)
 
     def _find_column(self) -> int:
         """The column that is named, or that a mark below the shown line points at; from one, nought if unknown."""
@@ -198,7 +189,7 @@ class _Suggestions:
             return
         inset = self.row[: len(self.row) - len(self.row.lstrip())]
         for number, (_, line) in enumerate(self.near):
-            content = GUTTER.sub("", line).strip()
+            content = _GUTTER.sub("", line).strip()
             if content in self.shown or len(content) < 4 or _FOREIGN.match(line):
                 continue
             ratio = difflib.SequenceMatcher(None, bare, content).ratio()
@@ -234,7 +225,7 @@ class _Suggestions:
                 if (is_named or is_pointed) and re.search(pattern, self.message):
                     yield from self._replace_word(old, _write_in_style(old, style), 0.6)
 
-    def _is_asked_for(self, word: OfferedWord) -> bool:
+    def _is_asked_for(self, word: _OfferedWord) -> bool:
         """Whether the message says in so many words that it should be there."""
         asked = self.table["asked"].replace("@NEW@", re.escape(word.text))
         return bool(re.search(asked, self.said[word.at]))
@@ -242,7 +233,7 @@ class _Suggestions:
     @cached_property
     def known(self) -> list[str]:
         """The names of the file."""
-        return list(dict.fromkeys(IDENTIFIER.findall(self.source)))[:_MOST_KNOWN]
+        return list(dict.fromkeys(_IDENTIFIER.findall(self.source)))[:_MOST_KNOWN]
 
     def _is_unknown(self, name: str, *, is_pointed: bool) -> bool:
         """Whether the message may say that there is no such name."""
@@ -258,7 +249,7 @@ class _Suggestions:
         return is_name and not is_import and bool(re.search(self.table["idle"], self.message))
 
     def _rank_pair(
-        self, old: str, word: OfferedWord, *, is_named: bool, is_pointed: bool
+        self, old: str, word: _OfferedWord, *, is_named: bool, is_pointed: bool
     ) -> float | None:
         """How much it assumes that the word stands for the old one; None if nothing speaks for it."""
         new = word.text
@@ -274,19 +265,19 @@ class _Suggestions:
             return None
         if not word.quoted and not likeness and new in self.table["little_words"]:
             return None
-        rank = 0.4 + weigh_word(word) + (0.0 if word.quoted or likeness else 0.4)
+        rank = 0.4 + _weigh_word(word) + (0.0 if word.quoted or likeness else 0.4)
         rank += 0.0 if is_named else 0.3 if is_pointed else 0.7 if likeness else 1.2
         rank += -0.3 if is_pointed else 0.3 if self.column else 0.0
         rank -= 0.2 if any(one.at == word.at for one in self.words if one.text == old) else 0.0
         rank -= 0.3 if any(one.refused for one in self.words if one.text == old) else 0.0
         rank += 0.0 if is_pointed or likeness or re.search(r"\W", old + new) else 0.3
-        return rank - 0.9 * likeness + (0.6 if compile_word(new).search(self.row) else 0.0)
+        return rank - 0.9 * likeness + (0.6 if _compile_word(new).search(self.row) else 0.0)
 
     def _replace_word(self, old: str, new: str, rank: float) -> Iterator[SmallEdit]:
         """Where the column points, on the whole line, in one place of several, and in the whole file."""
         if old == new:
             return
-        whole = compile_word(old)
+        whole = _compile_word(old)
         words = f"wrote `{new}` instead of `{old}`"
         every = list(whole.finditer(self.row))
         here = [m for m in every if m.start() < self.column <= m.end()]
@@ -306,7 +297,7 @@ class _Suggestions:
         for match in _LINE_WORD.finditer(self.row):
             text = match[0].rstrip(".:/-")
             parts = [text.rpartition(".")[0], text.partition(".")[2]]
-            inner = [text, *filter(None, parts), *IDENTIFIER.findall(text)]
+            inner = [text, *filter(None, parts), *_IDENTIFIER.findall(text)]
             for one in inner:
                 at = self.row.find(one, match.start())
                 is_pointed = at < self.column <= at + len(one)
@@ -361,7 +352,7 @@ class _Suggestions:
             for word in self.words:
                 name = word.text.strip("<>")
                 if word.quoted and re.fullmatch(r"[A-Za-z_][\w.:/-]{1,80}", name):
-                    rank = (0.6 if name.split(".")[-1] in self.row else 1.2) + weigh_word(word)
+                    rank = (0.6 if name.split(".")[-1] in self.row else 1.2) + _weigh_word(word)
                     yield template.replace("@NAME@", name), rank
                     module, _, last = name.rpartition(".")
                     if module and ending == "py":
@@ -375,7 +366,7 @@ class _Suggestions:
                 and re.search(r"\W", word.text)
                 and _is_whole_line(word.text)
             ):
-                yield word.text, 1.4 + weigh_word(word)
+                yield word.text, 1.4 + _weigh_word(word)
 
     # -- a word more on the line
 
@@ -394,7 +385,7 @@ class _Suggestions:
                 continue
             if re.search(r"\w", new) and self.is_called and not re.search(beside, self.message):
                 continue
-            base = 0.9 + weigh_word(word) + (0.5 if word.named and not word.cued else 0.0)
+            base = 0.9 + _weigh_word(word) + (0.5 if word.named and not word.cued else 0.0)
             base -= 0.4 if re.search(beside, self.message) else 0.0
             if called := _CALL_FORM.fullmatch(new):
                 yield from self._wrap_by_call(called[1], base - 0.3)
@@ -429,7 +420,7 @@ class _Suggestions:
             rank = 0.9 + number * 0.1
             yield SmallEdit({self.place.path: text}, f"added `{closer}` at the end", rank)
 
-    def _may_be_missing(self, word: OfferedWord) -> bool:
+    def _may_be_missing(self, word: _OfferedWord) -> bool:
         is_form = "..." in word.text or "…" in word.text
         return is_form or bool(re.search(self.table["adds"], self.message))
 
@@ -571,14 +562,14 @@ class _Suggestions:
             row = self.row[: self.column - 1] + self.row[self.column :]
             yield from self._with_row(row, f"dropped `{mark[0]}`", base, drops=True)
         for word in self.words:
-            whole = compile_word(word.text)
+            whole = _compile_word(word.text)
             if (
                 not word.text.strip()
                 or not (word.quoted or word.refused)
                 or not whole.search(self.row)
             ):
                 continue
-            rank = base + min(weigh_word(word), 0.5)
+            rank = base + min(_weigh_word(word), 0.5)
             line = self.table["declaration"].replace("@NAME@", re.escape(word.text))
             if re.fullmatch(line, self.row.strip()):
                 words = f"dropped `{self.row.strip()[:80]}`"
@@ -708,3 +699,305 @@ def _find_first_statement(path: str, text: str) -> int:
     if tree and tree.body and ast.get_docstring(tree, clean=False) is not None:
         return tree.body[0].end_lineno or 0
     return sum(1 for _ in takewhile(lambda one: one.startswith("#"), text.splitlines()))
+
+
+# The places that the output names in any common form: a path with a line behind or below it, a line that is shown.
+
+_MOST_PLACES = 8
+_MOST_CALLING = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputPlace:
+    """A line of a tracked file, the column from one (nought if unknown), and the line of the output that names it."""
+
+    path: str
+    line: int
+    column: int = 0
+    at: int = 0
+
+
+_PATH_WORD = re.compile(r"[\w@~+./-]{1,200}")
+_LINE_BEHIND = re.compile(
+    r"""["'`)\]]?(?:[:(]|,? [(\[]?(?:on |at )?line |:? line |, )[ ]?(\d{1,6})(?:[ ]?[:,.-][ ]?(?:col(?:umn)? ?)?(\d{1,5}))?"""
+)
+_LINE_BELOW = re.compile(
+    r"(?i)(?:^\s{0,12}|\bline |^L:?[ ]{0,4})(\d{1,6})(?:[:,]? ?(?:col(?:umn)? ?)?(\d{1,5})|(?=[:,\s)\]]|$))"
+)
+_LINES_BELOW = 40  # a path
+_OF_MAKE = re.compile(r"\s{0,8}g?make(?:\[\d{1,3}\])?: ")
+_GUTTER = re.compile(r"^\s{0,12}(?:[>|│]\s{1,2})?(?:\d{1,6}\s{0,3}[|│:+-]\s?|[|│+]\s)?")
+
+
+def _find_places(said: Sequence[str], paths: Collection[str], read: ReadText) -> list[_OutputPlace]:
+    """The places that the output names, those of errors first and those in tests last; then lines with its words."""
+    placed, mentioned = _read_places(said, paths)
+    sources = {path: (read(path) or "").splitlines() for path in [*mentioned][:20]}
+    found = placed or [*_find_shown_rows(said, sources)]
+    found = sorted(found, key=lambda one: (is_test(one.path), not _SAYS_ERROR.search(said[one.at])))
+    calls = [*sources, *(path for path in _list_files_with_calls(paths) if path not in sources)]
+    more = _find_lines_with_words(said, calls, read, refused_only=bool(found))
+    placed_paths = {one.path for one in found}
+    whole = [
+        _OutputPlace(path, 1, 0, at) for path, at in mentioned.items() if path not in placed_paths
+    ]
+    every = [*found[:_MOST_PLACES], *more, *whole[:_MOST_PLACES]]
+    known = {(one.path, one.line): one for one in reversed(every) if one.line}
+    first = [one for one in reversed(known.values()) if not _is_generated(one.path)]
+    return first[: 2 * _MOST_PLACES]
+
+
+def _read_places(
+    said: Sequence[str], paths: Collection[str]
+) -> tuple[list[_OutputPlace], dict[str, int]]:
+    """The paths with a line behind or below them, and where each path is mentioned first."""
+    ends = _index_path_ends(paths)
+    places: dict[tuple[str, int], _OutputPlace] = {}
+    mentioned: dict[str, int] = {}
+    current = ""
+    for at, line in enumerate(said):
+        if _OF_MAKE.match(line):
+            continue
+        is_placed = False
+        for match in _PATH_WORD.finditer(line):
+            if path := ends.get(_strip_path(match[0])):
+                current = path
+                mentioned.setdefault(path, at)
+                if behind := _LINE_BEHIND.match(line, match.end()):
+                    place = _OutputPlace(path, int(behind[1]), int(behind[2] or 0), at)
+                    places.setdefault((path, place.line), place)
+                    is_placed = True
+        below = None if is_placed else _LINE_BELOW.search(line)
+        if current and below and at - mentioned[current] < _LINES_BELOW:
+            place = _OutputPlace(current, int(below[1]), int(below[2] or 0), at)
+            places.setdefault((current, place.line), place)
+    if not places and len(mentioned) == 1:
+        lines = [(at, _LINE_BELOW.search(line)) for at, line in enumerate(said)]
+        found = [_OutputPlace(current, int(m[1]), int(m[2] or 0), at) for at, m in lines if m]
+        return found, mentioned
+    return [*places.values()], mentioned
+
+
+def _find_shown_rows(
+    said: Sequence[str], sources: Mapping[str, Sequence[str]]
+) -> Iterator[_OutputPlace]:
+    """The lines of the mentioned files that the output shows."""
+    for path, rows in sources.items():
+        shown = {row.strip(): number for number, row in enumerate(rows, 1) if len(row.strip()) > 7}
+        for at, line in enumerate(said):
+            if number := shown.get(_GUTTER.sub("", line).strip()):
+                yield _OutputPlace(path, number, 0, at)
+
+
+_SAYS_ERROR = re.compile(
+    r"(?i)error|warning|fatal|invalid|unknown|expected|missing|should|must|unused"
+)
+
+
+def _list_files_with_calls(paths: Collection[str]) -> list[str]:
+    """The first files that call checks or configure them."""
+    calls = re.compile(_load_table()["files_with_calls"])
+    found = [path for path in paths if calls.fullmatch(path)]
+    return sorted(found, key=lambda path: (path.count("/"), path))[:_MOST_CALLING]
+
+
+def _is_generated(path: str) -> bool:
+    return path.endswith((".lock", "-lock.json", "-lock.yaml", ".min.js", ".svg"))
+
+
+def _find_lines_with_words(
+    said: Sequence[str], paths: Sequence[str], read: ReadText, *, refused_only: bool
+) -> Iterator[_OutputPlace]:
+    """Lines that hold what the output quotes or refuses, in files that it names without a line or that call checks."""
+    words = [(m[1], at) for at, line in enumerate(said) for m in _REFUSED_WORD.finditer(line)]
+    if not refused_only:
+        quoted = [(at, text) for at, line in enumerate(said) for text, *_ in _list_quoted(line)]
+        words = [*((text, at) for at, text in quoted if len(text) > 2), *words]
+    texts = {path: read(path) or "" for path in paths[:120]}
+    for word, at in [*dict(reversed(words)).items()][-40:]:
+        found = [
+            _OutputPlace(path, number, 0, at)
+            for path, text in texts.items()
+            if word in text
+            for number, row in enumerate(text.splitlines()[:5000], 1)
+            if len(row) < 2000 and _compile_word(word).search(row)
+        ]
+        yield from found if len(found) < 4 else ()
+
+
+_REFUSED_WORD = re.compile(
+    r"(?i)\b(?:unknown|unrecogni[sz]ed|no such|invalid|unsupported|undefined|unexpected)(?: [a-z]{1,20}){0,3}:? ['\"`‘“]?([\w$@./-]{3,80}\w)"
+)
+
+
+def _index_path_ends(paths: Collection[str]) -> dict[str, str]:
+    """Each tracked path by each of its ends that can mean no other."""
+    ends: dict[str, str | None] = {}
+    for path in paths:
+        parts = path.split("/")
+        for end in accumulate(reversed(parts), lambda rest, part: f"{part}/{rest}"):
+            ends[end] = None if end in ends and end != path else path
+    return {end: path for end, path in ends.items() if path} | {path: path for path in paths}
+
+
+def _strip_path(word: str) -> str:
+    word = re.sub(r"^/{0,3}(?:work/)?(?:\./)?", "", word)
+    return word.rstrip(".:-")
+
+
+# The words that the output offers, and what the words beside them say of them.
+
+_MOST_WORDS = 60
+_NEW_CUE_WINDOW = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _OfferedWord:
+    """What a message offers. `cued`: the words beside it say that it is the one to write, or `refused`: that it is wrong.
+
+    `at`: the line of the output, `far` how far that is from the place.
+    """
+
+    text: str
+    quoted: bool
+    cued: bool
+    at: int
+    far: int
+    refused: bool = False
+    named: bool = False  # by a name of a character, or as the partner of a bracket
+
+
+_QUOTED = re.compile(
+    r"""`([^`'\n]{1,160})'|`{1,2}([^`\n]{1,160})`{1,2}|(?<![\w'])'([^'\n]{1,160})'(?!\w)|(?<![\w"])"([^"\n]{1,160})"(?!\w)|‘([^’\n]{1,160})’|“([^”\n]{1,160})”"""
+)
+# code that no quotes set off: behind a word that says to write it, or a call
+_CODE = re.compile(
+    r"(?i)\b(?:use|replaced? (?:by|with)|should be|to be|written as|consider|prefer|write|with|instead of)(?: using)? ([^\s'\"`‘“][^`‘“\n]{1,80}?)(?=,? (?:instead|rather than|in place of)\b| at \S{1,200} line \d|[.;:]?\s*$|[;,] )"
+    r"|(?<![\w.'\"`])([a-z_][\w.]{1,80}\([^()\n]{0,60}\))"
+)
+_MARK = re.compile(
+    r"(?i)\b(missing|expect(?:ed|ing)?|(?:unexpected )?token|character|unmatched) ([()\[\]{};:,])(?=[\s.,]|$)"
+)
+_PLAIN = re.compile(r"""[^\s'"`‘’“”(),;\[\]{}<>|│]{1,80}|[<>=!|&]{2,3}""")
+_QUOTE = re.compile(r"\s{0,2}[`'\"‘“]")
+_IDENTIFIER = re.compile(r"[^\W\d]\w{0,80}")
+
+
+def _list_quoted(line: str) -> Iterator[tuple[str, int, int]]:
+    """What stands in quotes, from where to where, and what stands in quotes in it."""
+    for match in _QUOTED.finditer(line):
+        text = next(group for group in match.groups() if group is not None)
+        yield text, match.start(), match.end()
+        if len(text) > 2:  # quotes within quotes
+            start = match.start() + 1
+            for inner, at, end in _list_quoted(text):
+                yield inner, start + at, start + end
+            if re.fullmatch(r"(['\"`\[(]).+['\"`\])]", text):
+                yield text[1:-1], match.start(), match.end()
+
+
+def _compile_word(word: str) -> re.Pattern[str]:
+    """The word as a whole: none of its ends goes on."""
+    before = after = ""
+    if re.match(r"[\w$@-]", word):
+        before = r"(?<![\w$@-])"
+    elif not re.match(r"[\s(){}\[\]'\"]", word):
+        before = r"(?<![=!<>+*/&|:;-])"
+    if re.search(r"\w$", word):
+        after = r"(?![\w-])"
+    elif re.search(r"[=!<>+*/&|:-]$", word):
+        after = r"(?![=<>&|])"
+    return re.compile(f"{before}{re.escape(word)}{after}")
+
+
+_PARTNERS = {"(": ")", ")": "(", "[": "]", "]": "[", "{": "}", "}": "{"}
+
+
+def _list_phrases(line: str) -> Iterator[tuple[str, int, int, bool]]:
+    """Code that no quotes set off, from where to where, and whether a word before says to write it."""
+    for match in _CODE.finditer(line):
+        text = match[1] or match[2]
+        if re.search(r"[^\w\s,-]", text) and len(text) > 3:
+            yield text, match.start(1 if match[1] else 2), match.end(), bool(match[1])
+
+
+def _list_marks(line: str) -> Iterator[tuple[str, bool]]:
+    """Marks that no quotes set off, and whether they are too much."""
+    for match in _MARK.finditer(line):
+        yield match[2], match[1].lower() not in {"missing", "expect", "expected", "expecting"}
+
+
+def _list_offered_words(lines: Sequence[tuple[int, str]], near: int) -> list[_OfferedWord]:
+    """Each word once, as it is offered best, for the place that line `near` names; `lines` with their numbers."""
+    table = _load_table()
+    found: dict[str, _OfferedWord] = {}
+
+    def add(word: _OfferedWord) -> None:
+        best = found.get(word.text)
+        if best is None or (word.cued, word.quoted) > (best.cued, best.quoted):
+            found[word.text] = word
+
+    names: Mapping[str, Sequence[str]] = table["character"]
+    for at, line in lines:
+        far = abs(at - near)
+        for text, start, end in _list_quoted(line):
+            cued, refused = _judge_word(line, start, end)
+            cued = cued or (not refused and not line[:start].strip())
+            add(_OfferedWord(text, True, cued, at, far, refused))
+            if partner := _PARTNERS.get(text):
+                add(_OfferedWord(partner, True, False, at, far, named=True))
+        for text, start, end, is_asked in _list_phrases(line):
+            cued, refused = _judge_word(line, start, end, is_bare=True)
+            cued = cued or is_asked
+            add(_OfferedWord(text, cued or refused, cued, at, far, refused and not is_asked))
+        for mark, is_wrong in _list_marks(line):
+            add(_OfferedWord(mark, True, not is_wrong, at, far, is_wrong))
+        bare = _QUOTED.sub(lambda m: " " * len(m[0]), line)
+        for match in _PLAIN.finditer(bare):
+            text = match[0].strip(".:?!,")
+            if not text or "://" in text or re.search(r":\d|^/", text):
+                continue
+            cued, refused = _judge_word(line, match.start(), match.end(), is_bare=True)
+            cued = cued or line.strip() == text
+            if text in table["little_words"] and not cued:
+                continue
+            add(_OfferedWord(text, False, cued, at, far, refused))
+            name = "" if _QUOTE.match(line, match.end()) else text.lower()
+            for character in names.get(name, names.get(name.rstrip("s"), ())):
+                add(_OfferedWord(character, True, True, at, far, named=True))
+    return sorted(found.values(), key=_weigh_word)[:_MOST_WORDS]
+
+
+def _judge_word(line: str, start: int, end: int, *, is_bare: bool = False) -> tuple[bool, bool]:
+    """Whether the words beside it say that it is the one to write, and whether that it is wrong."""
+    table = _load_table()
+    before, after = line[max(0, start - _NEW_CUE_WINDOW) : start], line[end : end + 30]
+    if re.match(table["refused_behind"], after):
+        return False, True
+    lead = line[max(0, start - 300) : start]
+    if (
+        re.search(table["cue_before"], before)
+        or re.match(table["cue_behind"], after)
+        or re.search(table["cue_of_list"], lead)
+    ):
+        return True, False
+    is_refused = bool(re.search(table["refused"], before))
+    is_cued = not is_bare and not is_refused and re.search(table["cue_of_quoted"], before)
+    return bool(is_cued), is_refused
+
+
+def _weigh_word(word: _OfferedWord) -> float:
+    """How little speaks for a word: from nought."""
+    weight = 0.0 if word.cued else 0.5
+    weight += 0.0 if word.quoted else 0.5
+    weight += 0.6 if word.refused else 0.2 * min(word.text.count(" "), 2)
+    return weight + (0.0 if word.far < 4 else 0.3 if word.far < 10 else 0.9)
+
+
+@cache
+def _load_table() -> dict[str, Any]:
+    """The words of messages that say something of another, and what is known of files and names."""
+    table = tomllib.loads((files("regreen.fixers") / "recipes/small_edits.toml").read_text())
+    table["keywords"] = table["keywords"].split()
+    table["little_words"] = frozenset(table["little_words"].split())
+    return table
