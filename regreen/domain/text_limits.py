@@ -1,4 +1,4 @@
-"""Limits on foreign text: lines that searches skip, and texts that are too long for their place."""
+"""Limits on foreign text: lines that searches skip, texts that are too long for their place, codes for terminals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ MAX_LINE = 4000
 def without_long_lines(text: str) -> str:
     """The text with every line over `MAX_LINE` characters emptied; line numbers stay the same."""
     return "\n".join("" if len(line) > MAX_LINE else line for line in text.split("\n"))
+
+
+_TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+
+
+def strip_terminal_codes(text: str) -> str:
+    """The text without the codes that colour a terminal, move its cursor or name its window (ECMA-48)."""
+    return _TERMINAL_CODE.sub("", text) if "\x1b" in text else text
 
 
 _SENTENCE_END = re.compile(r"[.!?;:](?=\s)|\n(?=\n)")

@@ -27,6 +27,7 @@ from regreen.domain.job_control import StopCondition
 from regreen.domain.languages import DependencyTools, Language
 from regreen.domain.ports import Git, Sandbox
 from regreen.domain.repo_config import CONFIG_PATH, TestsConfig
+from regreen.domain.text_limits import strip_terminal_codes
 from regreen.environment.inference import infer_environments
 from regreen.languages.registry import (
     DEPENDENCIES,
@@ -541,8 +542,8 @@ def describe_start(trial: Trial, run: CommandRun) -> str | None:
 
 def describe_failure(error: UserError) -> str:
     """Why a setup failed: the first line that tells, beside the last one printed; or which program is not here."""
-    output = _COLOUR.sub("", error.output) if isinstance(error, SetupFailed) else ""
-    error_text = _COLOUR.sub("", str(error)).rstrip(" :")
+    output = strip_terminal_codes(error.output) if isinstance(error, SetupFailed) else ""
+    error_text = strip_terminal_codes(str(error)).rstrip(" :")
     for program in _NO_PROGRAM.findall(f"{output}\n{error_text}"):
         if packages := find_debian_packages(program):
             return (
@@ -575,9 +576,6 @@ def _find_under_way(output: str) -> str:
         if step in _STEPS and (_STEPS[step], name) not in steps
     )
     return ", ".join(dict.fromkeys(open_steps))[:200]
-
-
-_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 
 
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")

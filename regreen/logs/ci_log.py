@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.models import Failure
+from regreen.domain.text_limits import strip_terminal_codes
 from regreen.isolation import ChildLimits, name_failed_input, run_in_child
 from regreen.logs.go_and_cargo import CargoReader, GoEvents, GoReader, RustBuildReader
 from regreen.logs.javascript import (
@@ -104,7 +105,6 @@ _TIMESTAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z 
 _STEP_COLUMN = re.compile(
     r"^\ufeff?[^\t]{1,300}\t(?P<step>[^\t]{1,300})\t(?=\ufeff?\d{4}-\d\d-\d\dT)"
 )
-_ANSI_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _MARKER_LINE = re.compile(r"^##\[(?P<what>\w+(?:-\w+)?)\](?P<text>.*)$")
 _ERROR_COMMAND = re.compile(r"^::error(?: [^\n]{0,1000}?)?::(?P<text>.*)$")
 _EXIT_LINE = re.compile(r"^Process completed with exit code (?P<code>-?\d+)\.?$")
@@ -232,9 +232,7 @@ def failure_kinds_in(text: str) -> frozenset[Kind]:
 
 def clean_line(line: str) -> str:
     """A line without colours and without what a carriage return has overwritten."""
-    if "\x1b" in line:
-        line = _ANSI_SEQUENCE.sub("", line)
-    line = line.rstrip("\r\n \t")
+    line = strip_terminal_codes(line).rstrip("\r\n \t")
     if "\r" in line:
         line = line.rsplit("\r", 1)[1]
     return line

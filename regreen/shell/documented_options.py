@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from regreen.domain.text_limits import strip_terminal_codes
 from regreen.shell.fixing_tools import Remedy
 
 _WRITING_NAME = re.compile(
@@ -159,7 +160,7 @@ def _split_subcommand(words: Sequence[str]) -> tuple[list[str], str]:
 def read_options(text: str) -> list[HelpOption]:
     """The options that a help text lists, with what it says of each."""
     found: list[HelpOption] = []
-    for raw in re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()[:2000]:
+    for raw in strip_terminal_codes(text).splitlines()[:2000]:
         line = raw[:400].strip("│ ").rstrip()
         match = _OPTION.match(line)
         if match:

@@ -30,6 +30,7 @@ TEXTS = {
     "a copy of somebody's code": (r"third_party|bower_components|_vendor\b", PATHS),
     "a generated file": (r"@generated|_pb2|do not \(?\??:?\(?edit", PATHS),
     "how to give a command more time": (r"give --max-minutes", {"cli/options.py"}),
+    "codes for a terminal": (r"\\x1b", {"domain/text_limits.py"}),
     "security by a path's words": (r"\brbac\b|\bauthn\b", PATHS),
     "how a language's files end": (
         r"^\.(?:pyi?|pyw|[cm]?[jt]sx?|go|rs|java)$",

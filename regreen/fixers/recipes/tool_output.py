@@ -16,6 +16,7 @@ from typing import Any
 
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
+from regreen.domain.text_limits import strip_terminal_codes
 from regreen.languages.python.dependencies import make_compile_script, read_heading_command
 from regreen.languages.registry import has_capability
 from regreen.packages.popular_names import find_confusable_package
@@ -38,7 +39,7 @@ _ESLINT_PATH = re.compile(r"^(?P<path>/[\w./-]{1,200}\.[cm]?[jt]sx?)$", re.MULTI
 
 def find_remedies_in_output(output: str, failures: Sequence[Failure]) -> Iterator[Remedy]:
     """Remedies for the complaints of formatters and linters, recognised by their output."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    text = strip_terminal_codes(output)
     unsorted = [failure.path for failure in failures if failure.kind == "isort" and failure.path]
     for name, call, paths in (
         ("ruff format", ["ruff", "format"], _find_paths(_RUFF_FORMAT, text)),
@@ -298,7 +299,7 @@ _MAX_COMMANDS = 3
 
 def find_suggested_commands(command: str, output: str) -> Iterator[Remedy]:
     """The commands that the output says to run, if they can write files and need no network."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output[-20_000:])
+    text = strip_terminal_codes(output[-20_000:])
     found = [
         match[1].strip()
         for pattern in (_QUOTED_COMMAND, _UNQUOTED_COMMAND, _FIXABLE_WITH)
@@ -417,7 +418,7 @@ def make_lock_remedies(
     read: ReadText = lambda path: None,  # noqa: ARG005
 ) -> Iterator[Remedy]:
     """The regenerations that the failure asks for; they need the network, so they run in the setup phase."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    text = strip_terminal_codes(output)
     for pattern, lock, script, cause in _load_stale_lock_rows():
         if not pattern.search(text):
             continue
