@@ -20,12 +20,12 @@ from typing import Any
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
+from regreen.domain.text_limits import strip_terminal_codes
 
 _MOST_EDITS = 8
 _CONTEXT = (
     600  # characters before a suggested name, in which the name that it replaces is looked for
 )
-_MOST_UNKNOWN = 100  # paths of the output that are looked for in folders
 _PLACE = re.compile(
     r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,12})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
     re.MULTILINE,
@@ -57,8 +57,7 @@ def propose_named_edits(
 ) -> list[EditedFiles]:
     """The files with the names replaced: in the lines that the failure names, then in the whole of their files."""
     found: list[EditedFiles] = []
-    # pytest's margin stands between the lines of one message
-    text = re.sub(r"\x1b\[[0-9;]*m|(?m:^E   )", "", output) + write_failures(failures)
+    text = read_plain_output(output) + write_failures(failures)
     places = find_named_lines(text, failures, paths)
     lines = {path: (read(path) or "").splitlines(keepends=True) for path in places}
     shown = "".join(
@@ -94,6 +93,11 @@ def propose_named_edits(
     return [*found, *(EditedFiles(texts, edits) for texts in made)]
 
 
+def read_plain_output(output: str) -> str:
+    """The output without codes for terminals, and without pytest's margin, which divides the lines of one message."""
+    return re.sub(r"(?m:^E {3})", "", strip_terminal_codes(output))
+
+
 def write_failures(failures: Sequence[Failure]) -> str:
     """Failures with a place as lines of the form that most tools print, whatever form theirs had."""
     placed = [one for one in failures if one.path and one.line and one.message]
@@ -116,14 +120,17 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
                 yield NamedEdit(old, new)
 
 
-def _match_paths(named: str, paths: Collection[str]) -> tuple[str, ...]:
-    """The tracked file that a path of the output means, also one from a folder; none where several may be meant."""
-    name = _strip_root(named)
-    ends = [name] if name in paths else [path for path in paths if path.endswith(f"/{name}")]
-    return tuple(ends) if len(ends) == 1 else ()
+def index_path_ends(paths: Collection[str]) -> dict[str, str]:
+    """Each tracked path by itself, and by each of its ends that can mean no other: tools name paths from a folder."""
+    ends: dict[str, str | None] = {}
+    for path in paths:
+        parts = path.split("/")
+        for end in accumulate(reversed(parts), lambda rest, part: f"{part}/{rest}"):
+            ends[end] = None if end in ends else path
+    return {end: path for end, path in ends.items() if path} | {path: path for path in paths}
 
 
-def _strip_root(named: str) -> str:
+def strip_root(named: str) -> str:
     """A path of the output as it is tracked, where the tool named it from the root."""
     return named.removeprefix("/work/").removeprefix("./")
 
@@ -139,7 +146,7 @@ def _edit_named_lines(output: str, paths: Collection[str], read: ReadText) -> Ed
             escape = re.escape(groups.get("old", ""))
             old = re.compile(row["old"].replace("@OLD@", escape))
             new = row["new"].replace("@NEW@", groups.get("new", "").replace("\\", r"\\"))
-            named, at = _strip_root(match["path"]), int(match["line"])
+            named, at = strip_root(match["path"]), int(match["line"])
             # a tool may say it twice
             said = (row["pattern"], row["old"], named, escape, match["line"])
             if said in seen:
@@ -267,7 +274,7 @@ def _lengthen_underlines(output: str, paths: Collection[str], read: ReadText) ->
     """The documents with the lines under (and over) their titles as long as the titles."""
     texts: dict[str, str] = {}
     for match in _SHORT_UNDERLINE.finditer(output[-200_000:]):
-        path = _strip_root(match["path"])
+        path = strip_root(match["path"])
         if path not in paths:
             continue
         rows = (texts.get(path) or read(path) or "").split("\n")
@@ -380,11 +387,9 @@ def find_named_lines(
     named = [(frame.path, frame.line) for failure in failures for frame in failure.frames]
     named += [(failure.path, failure.line) for failure in failures if failure.path and failure.line]
     named += [(match[1], int(match[2])) for match in _PLACE.finditer(output[-200_000:])]
-    unknown = [path for path in dict(named) if path not in paths][:_MOST_UNKNOWN]
-    meant: dict[str, tuple[str, ...]] = {path: (path,) for path in dict(named) if path in paths}
-    meant |= {path: _match_paths(path, paths) for path in unknown}
+    meant = index_path_ends(paths)
     for path, line in named:
-        for tracked in meant.get(path, ()) if line else ():
+        if line and (tracked := meant.get(path) or meant.get(strip_root(path))):
             found.setdefault(tracked, set()).add(line)
     return found
 

@@ -14,12 +14,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from typing import Any
 
 from regreen.code.paths import is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.environments import ReadText
+from regreen.fixers.recipes.named_edits import index_path_ends, read_plain_output, strip_root
 
 _MOST_OUTPUT = 40_000
 _MOST_LINES = 400
@@ -45,8 +46,9 @@ def propose_small_edits(
     output: str, paths: Collection[str], read: ReadText, most: int, command: str = ""
 ) -> list[SmallEdit]:
     """Edits that the output suggests, those first that assume least; it may mean a file that only the command names."""
-    text = output[-_MOST_OUTPUT:].replace("·", " ")  # a blank, as some tools show it
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|(?m:^E {3})", "", text)
+    text = read_plain_output(
+        output[-_MOST_OUTPUT:].replace("·", " ")
+    )  # a blank, as some tools show it
     said = [line[:_LONGEST_LINE].expandtabs(1) for line in text.splitlines()[-_MOST_LINES:]]
     found: dict[tuple[tuple[str, str | None], ...], SmallEdit] = {}
     places = _find_places(said, paths, read)
@@ -140,6 +142,10 @@ class _Suggestions:
         """What the output says near the place, without the source that it shows."""
         return "\n".join(line for _, line in self._list_message_lines())
 
+    def _speaks_of(self, topic: str) -> bool:
+        """Whether the message has a word of a topic, by the table's row of that name."""
+        return bool(re.search(self.table[topic], self.message))
+
     def _list_message_lines(self) -> list[tuple[int, str]]:
         return [
             (at, line)
@@ -193,7 +199,7 @@ class _Suggestions:
             if content in self.shown or len(content) < 4 or _FOREIGN.match(line):
                 continue
             ratio = difflib.SequenceMatcher(None, bare, content).ratio()
-            if ratio > 0.7 and not re.search(r"(?i)\b(?:error|warning|note|help)\b", content):
+            if ratio > 0.7 and not re.search(self.table["severity"], content):
                 yield from self._with_row(inset + content, f"wrote `{content}`", 0.6 - 0.3 * ratio)
                 below = (row for _, row in self.near[number + 1 :][:3])
                 rest = [row.strip() for row in takewhile(str.strip, below)]
@@ -211,7 +217,7 @@ class _Suggestions:
                 rank = self._rank_pair(old, word, is_named=is_named, is_pointed=is_pointed)
                 if rank is not None:
                     yield from self._replace_word(old, word.text, rank)
-            if old.isidentifier() and re.search(r"(?i)syntax", self.message):
+            if old.isidentifier() and self._speaks_of("syntax"):
                 for new in difflib.get_close_matches(old, self.table["keywords"], 1, 0.7):
                     yield from self._replace_word(old, new, 1.5)
             if self._is_unknown(old, is_pointed=is_pointed):
@@ -240,13 +246,13 @@ class _Suggestions:
         if len(name) < 4 or not name.isidentifier():
             return False
         is_refused = any(one.refused for one in self.words if one.text == name)
-        return is_refused or (is_pointed and bool(re.search(self.table["unknown"], self.message)))
+        return is_refused or (is_pointed and self._speaks_of("unknown"))
 
     def _may_be_idle(self, name: str) -> bool:
         """Whether the message may say that nothing reads a variable of this name."""
         is_name = name.isidentifier() and name not in self.table["little_words"]
         is_import = re.fullmatch(self.table["import"], self.row.strip())
-        return is_name and not is_import and bool(re.search(self.table["idle"], self.message))
+        return is_name and not is_import and self._speaks_of("idle")
 
     def _rank_pair(
         self, old: str, word: _OfferedWord, *, is_named: bool, is_pointed: bool
@@ -348,7 +354,7 @@ class _Suggestions:
                 yield match[0].strip(), 0.5
         ending = posixpath.splitext(self.place.path)[1].lstrip(".").lower()
         template = self.table["bring_in"].get(ending)
-        if template and re.search(self.table["brings_in"], self.message):
+        if template and self._speaks_of("brings_in"):
             for word in self.words:
                 name = word.text.strip("<>")
                 if word.quoted and re.fullmatch(r"[A-Za-z_][\w.:/-]{1,80}", name):
@@ -396,7 +402,7 @@ class _Suggestions:
                 yield SmallEdit({self.place.path: text}, f"added `{new}` at the end", base + 0.2)
         yield from self._close_quotes()
         yield from self._close_file()
-        if re.search(r"(?i)syntax|\bpars(?:e|ing)\b|unexpected|expect(?:ed|ing)\b", self.message):
+        if self._speaks_of("parsing"):
             is_told = any(len(word.text) == 1 and not word.text.isalnum() for word in self.words)
             for number, mark in enumerate((";", ",", ":")):
                 rank = (1.8 if is_told else 1.0) + number * 0.1
@@ -407,7 +413,7 @@ class _Suggestions:
 
     def _close_file(self) -> Iterator[SmallEdit]:
         """The file with what it leaves open closed at its end."""
-        if not re.search(r"(?i)end[ -]of[ -](?:the )?(?:file|input)|\bEOF\b", self.message):
+        if not self._speaks_of("end_of_file"):
             return
         closers = [
             two[1]
@@ -422,13 +428,10 @@ class _Suggestions:
 
     def _may_be_missing(self, word: _OfferedWord) -> bool:
         is_form = "..." in word.text or "…" in word.text
-        return is_form or bool(re.search(self.table["adds"], self.message))
+        return is_form or self._speaks_of("adds")
 
     def _close_quotes(self) -> Iterator[SmallEdit]:
-        if re.search(
-            r"(?i)unterminated|unclosed|terminator|matching|EOL while|never closed|not closed",
-            self.message,
-        ):
+        if self._speaks_of("open_string"):
             for quote in "\"'`":
                 for number, (row, at) in enumerate(self._insert_word(quote)):
                     if self.code.count(quote) % 2:
@@ -487,7 +490,7 @@ class _Suggestions:
         spoken = re.sub(_POSITION, " ", said)
         numbers = [int(one) for one in re.findall(r"(?<![\w.])\d{1,4}(?![\w.]*\w)", spoken)][:6]
         inset = len(self.row) - len(self.row.lstrip(" "))
-        if re.search(r"(?i)indent", said):
+        if re.search(self.table["indentation"], said):
             block = [self.at, *takewhile(self._is_deeper, range(self.at + 1, len(self.rows)))]
             previous = next((row for row in reversed(self.rows[: self.at]) if row.strip()), "")
             level = len(previous) - len(previous.lstrip(" "))
@@ -529,7 +532,7 @@ class _Suggestions:
         folder, name = posixpath.split(path)
         stem, ending = posixpath.splitext(name)
         offered = [word.text.rsplit("/", 1)[-1] for word in self.words]
-        if re.search(r"(?i)\bfile ?name|\bnamed?\b|\bcalled\b|\brename", self.message):
+        if self._speaks_of("names"):
             offered += [
                 f"{one}{ending}"
                 for one in offered
@@ -549,13 +552,13 @@ class _Suggestions:
                 and re.fullmatch(r"[\w.-]{3,100}", new)
                 and target not in self.paths
             ):
-                rank = 0.5 if re.search(r"(?i)file ?name|file named|rename", self.message) else 1.6
+                rank = 0.5 if self._speaks_of("file_name") else 1.6
                 yield SmallEdit({path: None, target: self.source}, f"named the file {new}", rank)
 
     # -- a word less
 
     def _delete_words(self) -> Iterator[SmallEdit]:
-        if not re.search(self.table["drops"], self.message):
+        if not self._speaks_of("drops"):
             return
         base = 1.6 if self.is_called or is_test_config(self.place.path) else 1.2
         if self.column and (mark := re.match(r"[^\w\s]", self.row[self.column - 1 :])):
@@ -600,10 +603,10 @@ class _Suggestions:
                 yield from self._with_row(bare, f"added {name} quotes", 0.8)
 
     def _change_blanks(self) -> Iterator[SmallEdit]:
-        if re.search(r"(?i)\bnew ?line\b|\bblank lines?\b", self.message):
+        if self._speaks_of("line_break"):
             text = f"{self.source.rstrip()}\n"
             yield SmallEdit({self.place.path: text}, "ended the file with one line break", 0.7)
-        if not re.search(r"(?i)\b(?:white)?spaces?\b|\bblanks?\b", self.message):
+        if not self._speaks_of("blanks"):
             return
         inset = len(self.row) - len(self.row.lstrip())
         at = self.column - 1
@@ -734,7 +737,8 @@ def _find_places(said: Sequence[str], paths: Collection[str], read: ReadText) ->
     placed, mentioned = _read_places(said, paths)
     sources = {path: (read(path) or "").splitlines() for path in [*mentioned][:20]}
     found = placed or [*_find_shown_rows(said, sources)]
-    found = sorted(found, key=lambda one: (is_test(one.path), not _SAYS_ERROR.search(said[one.at])))
+    says_error = re.compile(_load_table()["error"])
+    found = sorted(found, key=lambda one: (is_test(one.path), not says_error.search(said[one.at])))
     calls = [*sources, *(path for path in _list_files_with_calls(paths) if path not in sources)]
     more = _find_lines_with_words(said, calls, read, refused_only=bool(found))
     placed_paths = {one.path for one in found}
@@ -751,7 +755,7 @@ def _read_places(
     said: Sequence[str], paths: Collection[str]
 ) -> tuple[list[_OutputPlace], dict[str, int]]:
     """The paths with a line behind or below them, and where each path is mentioned first."""
-    ends = _index_path_ends(paths)
+    ends = index_path_ends(paths)
     places: dict[tuple[str, int], _OutputPlace] = {}
     mentioned: dict[str, int] = {}
     current = ""
@@ -787,11 +791,6 @@ def _find_shown_rows(
         for at, line in enumerate(said):
             if number := shown.get(_GUTTER.sub("", line).strip()):
                 yield _OutputPlace(path, number, 0, at)
-
-
-_SAYS_ERROR = re.compile(
-    r"(?i)error|warning|fatal|invalid|unknown|expected|missing|should|must|unused"
-)
 
 
 def _list_files_with_calls(paths: Collection[str]) -> list[str]:
@@ -830,19 +829,8 @@ _REFUSED_WORD = re.compile(
 )
 
 
-def _index_path_ends(paths: Collection[str]) -> dict[str, str]:
-    """Each tracked path by each of its ends that can mean no other."""
-    ends: dict[str, str | None] = {}
-    for path in paths:
-        parts = path.split("/")
-        for end in accumulate(reversed(parts), lambda rest, part: f"{part}/{rest}"):
-            ends[end] = None if end in ends and end != path else path
-    return {end: path for end, path in ends.items() if path} | {path: path for path in paths}
-
-
 def _strip_path(word: str) -> str:
-    word = re.sub(r"^/{0,3}(?:work/)?(?:\./)?", "", word)
-    return word.rstrip(".:-")
+    return strip_root(word).lstrip("/").rstrip(".:-")
 
 
 # The words that the output offers, and what the words beside them say of them.
