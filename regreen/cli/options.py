@@ -142,8 +142,9 @@ def time_limit_option(
                     if limit.begin_answer():
                         answer()
                 else:
-                    # a review's readers stop before the limit, so that what they found is shown
-                    if code and (limit.cancel.is_over or code == late_code != 1):
+                    # a review's readers stop before the limit, so that what they found is shown; its code says so
+                    says_late = late_code != 1 and code == late_code
+                    if code and (limit.cancel.is_over or says_late):
                         report_warning(f"the {minutes:g} minutes were over; {_MORE_TIME}")
             return code
 

@@ -101,6 +101,45 @@ def test_what_fails_without_the_change_too_is_not_charged_to_it(
     assert (result.risk, result.scores["correctness"]) == ("high", 40)
 
 
+_FIRST_MADE = """import unittest
+from shop import price
+
+class FirstTest(unittest.TestCase):
+    def test_a(self):
+        price.MADE.append(1)
+
+    def test_b(self):
+        self.assertEqual(price.price(2), len(price.MADE) + 1)
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("test", "before", "after"),
+    [
+        # alone, the test fails for what does not run before it, with the same words
+        (_FIRST_MADE, "MADE = []\n\ndef price(n):\n    return n\n", "MADE = []\n\ndef price(n):\n    return n + 1\n"),
+        # without the change it fails for something else
+        (
+            "import unittest\nfrom shop import price\n\nclass FirstTest(unittest.TestCase):\n    def test_b(self):\n        self.assertEqual(price.price(2), 2)\n",
+            "def price(n):\n    return undefined\n",
+            "def price(n):\n    return n + 1\n",
+        ),
+    ],
+    ids=["fails alone", "fails otherwise"],
+)  # fmt: skip
+def test_what_does_not_fail_alike_without_the_change_is_charged_to_it(
+    story: Story, sandbox: Sandbox, test: str, before: str, after: str
+) -> None:
+    files = {"shop/__init__.py": "", "tests/__init__.py": "", "tests/test_price.py": test}
+    story.change({**files, "shop/price.py": before}, {"shop/price.py": after})
+    run = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest", timeout=120)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.tests is not None
+    assert result.tests.failing == ("tests/test_price.py::FirstTest::test_b",)
+    assert (result.tests.fail_on_base, result.scores["correctness"]) == ((), 40)
+
+
 @pytest.mark.sandbox
 def test_tests_that_never_start_python_leave_no_score(story: Story, sandbox: Sandbox) -> None:
     story.change(BEFORE, {"shop/price.py": AFTER})

@@ -76,9 +76,10 @@ def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
     """Repair CI that failed on its own, if the repository wants that."""
     if event.app == services.app.slug:
         return "our own check: what it found is said already"
-    github = services.github_client(event.where, FIX_SCOPE)
+    where = event.where
+    github = services.github_client(where, FIX_SCOPE)
     repository = github.repository()
-    loaded = services.load_repo_config(event.where, github, repository)
+    loaded = services.load_repo_config(where, github, repository)
     config = loaded.config
     if not config.fix.enabled or "ci_failure" not in config.fix.on or repository.archived:
         return "repairs after CI failures are switched off"
@@ -96,13 +97,7 @@ def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
         return reason
     services.require_job_minutes(repository.full_name, config)
     flow = _FixFlow(
-        services,
-        job,
-        where=event.where,
-        github=github,
-        repository=repository,
-        loaded=loaded,
-        target=target,
+        services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
     run = github.workflow_run(event.run_id) if event.run_id is not None else None
     return flow.run(run, asked_by="", hint="", reply=flow.own_reply())
@@ -110,22 +105,17 @@ def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
 
 def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     """Repair on request; the answer goes to the comment."""
-    github = services.github_client(ask.where, FIX_SCOPE)
+    where = ask.where
+    github = services.github_client(where, FIX_SCOPE)
     reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
     repository = github.repository()
-    loaded = services.load_repo_config(ask.where, github, repository)
+    loaded = services.load_repo_config(where, github, repository)
     if not loaded.config.fix.enabled or "command" not in loaded.config.fix.on:
         raise UserError("repairs are switched off in this repository's configuration (fix.on)")
     services.require_job_minutes(repository.full_name, loaded.config)
     target = _target_from_request(services, github, repository, ask)
     flow = _FixFlow(
-        services,
-        job,
-        where=ask.where,
-        github=github,
-        repository=repository,
-        loaded=loaded,
-        target=target,
+        services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
     run = _find_latest_failed_run(github, target)
     try:
@@ -159,13 +149,7 @@ def publish_approved(
         return messages.approval_too_late(pending.sha, pull.head_sha)
     target = _FixTarget(pending.branch, pending.sha, pull)
     flow = _FixFlow(
-        services,
-        job,
-        where=where,
-        github=github,
-        repository=repository,
-        loaded=loaded,
-        target=target,
+        services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
     flow.workflow = pending.workflow
     body = f"Approved by @{login}; what follows is the text that was approved.\n\n{pending.body}"
@@ -297,8 +281,8 @@ class _FixFlow:
         self,
         services: Services,
         job: Job,
-        *,
         where: RepositoryRef,
+        *,
         github: GitHub,
         repository: Repository,
         loaded: LoadedConfig,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regreen.causes.investigation import find_test_outcome, has_test
+from regreen.causes.investigation import has_test
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
@@ -14,6 +14,7 @@ from regreen.domain.languages import CoverageTool, MeasuredFile
 from regreen.domain.models import (
     CoverageReport,
     Evidence,
+    Failure,
     ReviewTestRun,
     RunResult,
     SkippedReviewer,
@@ -23,6 +24,7 @@ from regreen.domain.ports import Box
 from regreen.environment.preparation import describe_start
 from regreen.languages.registry import LANGUAGES, find_language, select_tests_of_trial
 from regreen.logs.ci_log import read_failures
+from regreen.logs.failure_signature import FailureSignature, matches_any, read_signature
 from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, open_box
@@ -65,7 +67,7 @@ class Coverage:
         }
         tests = _describe_run(trial, ran, measured)
         if tests is not None and not tests.passed:
-            tests = replace(tests, fail_on_base=_list_failures_on_base(context, trial, tests))
+            tests = replace(tests, fail_on_base=_list_failures_on_base(context, trial, ran, tests))
         by_policy = not context.config.tests.command
         skipped = tuple(
             SkippedReviewer(self.name, _explain_unmeasured(tools[tool], trial, ran, why), by_policy)
@@ -90,29 +92,56 @@ def _describe_run(
 
 
 def _list_failures_on_base(
-    context: ReviewContext, trial: Trial, tests: ReviewTestRun
+    context: ReviewContext, trial: Trial, ran: RunResult, tests: ReviewTestRun
 ) -> tuple[str, ...]:
-    """Those of the failing tests that fail at the merge base too, in one run of what is there already."""
+    """Those of the failing tests that fail alike at the merge base: first run alone there, then with all others."""
     assert context.git is not None  # noqa: S101 - the caller has run them
     assert context.sandbox is not None  # noqa: S101
-    old = [name for name in tests.failing if has_test(context.git, context.merge_base, name)]
-    if not old:
-        return ()
-    context.report_progress("running the failing tests without the change")
-    try:
-        run = run_fresh(
-            select_tests_of_trial(trial, old),
-            context.merge_base,
-            git=context.git,
-            sandbox=context.sandbox,
-            cancel=context.cancel,
-        )
-    except Cancelled:
-        raise
-    except (UserError, OutsideError) as error:  # nothing is known of the base
-        context.report_progress(f"the failing tests cannot be run without the change: {error}")
-        return ()
-    return tuple(name for name in old if find_test_outcome(name, run) == "fail")
+    left = [name for name in tests.failing if has_test(context.git, context.merge_base, name)]
+    alone = select_tests_of_trial(trial, left)
+    if left:
+        context.report_progress("running the failing tests without the change")
+    # most failures are the change's, and a run of them alone is quick; a test may fail alone that passes after others
+    for one in [trial] if alone is trial else [alone, trial]:
+        if not left:
+            break
+        try:
+            run = run_fresh(
+                one,
+                context.merge_base,
+                git=context.git,
+                sandbox=context.sandbox,
+                cancel=context.cancel,
+            )
+        except Cancelled:
+            raise
+        except (UserError, OutsideError) as error:  # nothing is known of the base
+            context.report_progress(f"the failing tests cannot be run without the change: {error}")
+            return ()
+        left = [name for name in left if _fails_alike(name, (ran, tests.failures), run)]
+    return tuple(left)
+
+
+def _fails_alike(name: str, here: tuple[RunResult, tuple[Failure, ...]], there: CommandRun) -> bool:
+    """Whether a test fails with the same exception and message in both runs; "" stands for the command."""
+    if there.is_green or there.result.ended != "exit":
+        return False
+    first, second = (
+        _read_signature(name, *here),
+        _read_signature(name, there.result, there.failures),
+    )
+    return first is not None and second is not None and matches_any(second, [first])
+
+
+def _read_signature(
+    name: str, result: RunResult, failures: Sequence[Failure]
+) -> FailureSignature | None:
+    if not name:
+        return read_signature(result)
+    named = (one for one in failures if one.test == name)
+    return next(
+        (FailureSignature("exit", 1, (name,), one.kind, one.message) for one in named), None
+    )
 
 
 def _choose_files(context: ReviewContext) -> dict[CoverageTool, list[FileChange]]:
