@@ -50,6 +50,7 @@ from regreen.runs.trial import (
 _SETUP_SHARE = 0.5
 _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
+_OWN_TEST_SHARE = 0.25
 _MAX_COMPLETIONS = 6
 _NO_TESTS_EXIT_CODE = 5  # pytest's, and unittest's since Python 3.12
 
@@ -182,8 +183,9 @@ class EnvironmentTrier:
             unset = self._name_unset_variables(lacks, asked, notes)
             asked = replace(asked, env=(*asked.env, *unset))
             left -= 1
-            if run is not None and not instead and _collects_none_of_all(trial, run):
-                instead = _describe_own_test(environment, trial)
+            if run is not None and not instead:
+                stuck = None if added or unset else reason
+                instead = self._describe_own_test(environment, trial, run, stuck)
                 if instead:
                     asked = replace(asked, command=())  # what the repository says takes its place
                     continue
@@ -207,6 +209,32 @@ class EnvironmentTrier:
                 f"{environment.setup.value}\n{needs.install(added, environment.setup.value)}", place
             )
             environment = replace(environment, setup=setup)
+
+    def _describe_own_test(
+        self, environment: Environment, trial: Trial, run: CommandRun, stuck: str | None
+    ) -> str:
+        """Which test command of the repository runs in the place of one without tests, and why; "" where none does.
+
+        Where nothing is left to add for a command that is `stuck`, the repository's own is run within a share of the time
+        that is left: it has to start, and not to fail with the same error.
+        """
+        own = environment.test
+        if own is None or own.value == trial.command_line or widen_trial(trial) is not None:
+            return ""
+        why = "collects no test"
+        if run.result.exit_code != _NO_TESTS_EXIT_CODE:
+            if stuck is None:
+                return ""
+            seconds = max(1.0, min(_PROBE_SECONDS, self.stop.left * _OWN_TEST_SHARE))
+            other = fill_trial(replace(trial, command=(), timeout=seconds), environment)
+            its_run = self._run(other)
+            error = find_telling_line(run.output)
+            if describe_start(other, its_run) or find_telling_line(its_run.output) == error:
+                return ""
+            why = f"{why} ({error})"
+        return (
+            f"{trial.command_line} {why}, so that {own.value} (from {own.source}) runs in its place"
+        )
 
     def _name_unset_variables(
         self, lacks: _Lacks, trial: Trial, notes: _Notes
@@ -263,30 +291,18 @@ class EnvironmentTrier:
             return None, None
         language, argv = found
         seconds = max(1.0, min(_PROBE_SECONDS, self.stop.left))
-        probe = replace(trial, command=argv, timeout=seconds)
-        run = run_fresh(
-            probe, self.rev, git=self.git, sandbox=self.sandbox, cancel=self.stop.cancel
+        return language, self._run(replace(trial, command=argv, timeout=seconds))
+
+    def _run(self, trial: Trial) -> CommandRun:
+        return run_fresh(
+            trial, self.rev, git=self.git, sandbox=self.sandbox, cancel=self.stop.cancel
         )
-        return language, run
 
     def _find_what_tests_lack(self, needs: DependencyTools, run: CommandRun) -> _Lacks:
         try:
             return isolation.run_in_child(_read_lacks, needs, run.output, self.git, self.rev)
         except AnalysisFailed:
             return _Lacks()
-
-
-def _collects_none_of_all(trial: Trial, run: CommandRun) -> bool:
-    """Whether a command that names no single test finds none at all."""
-    return run.result.exit_code == _NO_TESTS_EXIT_CODE and widen_trial(trial) is None
-
-
-def _describe_own_test(environment: Environment, trial: Trial) -> str:
-    """What runs in the place of a command that collects no test; "" where the repository has no other way."""
-    own = environment.test
-    if own is None or own.value == trial.command_line:
-        return ""
-    return f"{trial.command_line} collects no test, so that {own.value} (from {own.source}) runs in its place"
 
 
 def _read_lacks(needs: DependencyTools, output: str, git: Git, rev: str) -> _Lacks:

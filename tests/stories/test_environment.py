@@ -106,6 +106,39 @@ def test_the_repository_s_own_tests_run_where_the_command_collects_none(tmp_path
     assert document["reason"].endswith("(python -m pytest -q collects no test, so that python -m pytest -q tests.py (from tests.py) runs in its place)")  # fmt: skip
 
 
+NEEDS_ITS_RUNNER = "import os\n\nif not os.environ.get('READY'):\n    raise RuntimeError('not set up')\n\n\ndef test_it():\n    assert 1 == 2\n"
+RUNNER = "import os\nimport sys\n\nimport pytest\n\nos.environ['READY'] = {ready}\nsys.exit(pytest.main(['tests']))\n"
+
+
+@pytest.mark.parametrize(
+    ("ready", "starts"),
+    [("'yes'", True), ("''", False)],
+    ids=["whose runner sets them up", "whose runner fails too"],
+)
+def test_tests_that_need_their_runner_are_run_by_it(
+    tmp_path: Path, ready: str, starts: bool
+) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    files = {
+        "tests/test_it.py": NEEDS_ITS_RUNNER,
+        "runtests.py": RUNNER.format(ready=ready),
+        "Makefile": "test:\n\tpython runtests.py\n",
+        "requirements.txt": "pytest\n",
+    }
+    made.commit("start", files)
+    code, document, _ = regreen(made, "fix", "--no-model", "--rungs", "recipe", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert code == 1
+    if starts:
+        assert document["environment"]["test"] == "python runtests.py"
+        assert document["before"]["failures"][0]["test"] == "tests/test_it.py::test_it"
+        assert "(python -m pytest -q collects no test (RuntimeError: not set up" in document["reason"].replace("E   ", "")  # fmt: skip
+    else:
+        assert document["before"]["command"] == "python -m pytest -q"
+        assert "it exits with 2 before any test: " in document["reason"]
+        assert "RuntimeError: not set up" in document["reason"]
+
+
 def test_tests_that_pass_in_the_place_of_the_command_are_named(tmp_path: Path) -> None:
     sandbox_or_skip()
     made = Repository(tmp_path / "repo")
