@@ -151,6 +151,7 @@ def test_a_lock_follows_its_manifest(path: str, lock: str, setup: str, script: s
     [
         ("pytest: error: unrecognized arguments: -n 2", {"pytest-xdist"}),
         ("error: unrecognized arguments: --cov=pkg --cov-report=xml -n auto", {"pytest-cov", "pytest-xdist"}),
+        ("error: unrecognized arguments: --hypothesis-show-statistics", {"hypothesis"}),
         ("ERROR: Missing required plugins: pytest-mock>=3, pytest-env", {"pytest-mock>=3", "pytest-env"}),
         ("ERROR: /work/pyproject.toml: Unknown config option: asyncio_mode", {"pytest-asyncio"}),
         ("ModuleNotFoundError: No module named 'pkg_resources'", {"setuptools<81"}),

@@ -207,9 +207,11 @@ def find_missing_variables(output: str, files: RepositoryFiles) -> tuple[tuple[s
 
 
 def find_folder_of_test_module(top: str, paths: Collection[str]) -> str:
-    """The folder of tests that holds a module of this name; "" for none or several."""
-    found = [path for path in paths if path.endswith(f"/{top}.py") and is_test(path)]
-    return found[0].rpartition("/")[0] if len(found) == 1 else ""
+    """The folder with tests that holds a module of this name; "" for none or several."""
+    found = [path.rpartition("/")[0] for path in paths if path.endswith(f"/{top}.py")]
+    with_tests = {path.rpartition("/")[0] for path in paths if is_module(path) and is_test(path)}
+    folders = [folder for folder in found if folder in with_tests]
+    return folders[0] if len(folders) == 1 else ""
 
 
 def _find_plugin_row(table: Mapping[str, str], name: str) -> str | None:

@@ -464,6 +464,8 @@ def _make_installer(before: date | None, python: str | None) -> _Installer:
     if before is None:
         return _Installer(as_of_day)
     later = before + _LATER
+    if released := _load_knowledge().releases.get(python or ""):
+        later = max(later, released + _MATURITY)  # before it came out nothing has wheels for it
     return _Installer(
         as_of_day, f"{_installer_command_as_of(later, python)} --exclude-newer {later}"
     )
