@@ -283,6 +283,11 @@ class _Watched:
         """Whether a failure is one of those on head; any is, where head itself does not fail in one way."""
         return len(self.head) > 1 or failure_signature.matches_any(failure, self.head)
 
+    def ended_like(self, other: _Watched) -> bool:
+        """Whether both failed and passed equally often at each place."""
+        mine, its = self.posterior, other.posterior
+        return (mine.failed, mine.passed) == (its.failed, its.passed)
+
 
 class Investigation:
     """Runs one case's failing tests until their causes are known."""
@@ -554,6 +559,10 @@ class Investigation:
         )
         if names := by_cause.get("change"):
             one = self._tests[names[0]]
+            # a test that ended as one that the change broke did, each time, is the same matter: alone it would be less sure
+            undecided = by_cause.pop(None, [])
+            names = [*names, *(name for name in undecided if self._tests[name].ended_like(one))]
+            undecided = [name for name in undecided if name not in names]
             words = (
                 "absent on the base"
                 if one.posterior.known.is_new
@@ -565,8 +574,8 @@ class Investigation:
                 names,
                 f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}",
             )
-            undecided = self._describe_undecided(by_cause[None]) if None in by_cause else ""
-            return self._make_cause("change", reason + flakes + undecided, "fix")
+            others = self._describe_undecided(undecided) if undecided else ""
+            return self._make_cause("change", reason + flakes + others, "fix")
         if names := by_cause.get("main"):
             return self._judge_red_base(names, flakes)
         if "world" in by_cause:
@@ -594,11 +603,17 @@ class Investigation:
         if any(self._tests[name].posterior.find_cause() != "main" for name in names):
             self._run_until_clear()
             return self._judge_observations()
-        first = f", since {since[:12]}" if since else ""
+        first = f", since {self._describe_commit(since)}" if since else ""
         reason = _describe_tests(
             names, f"red on the base {self._case.base[:12]} for the same reason{first}"
         )
         return replace(self._make_cause("main", reason + flakes, "wait"), since=since)
+
+    def _describe_commit(self, sha: str) -> str:
+        commit = self._git.commit(sha)
+        return (
+            f"{sha[:12]} ({commit.subject[:80]}, by {commit.author[:40]} on {commit.date:%Y-%m-%d})"
+        )
 
     def _passes_on_tip_of_base(self) -> bool:
         """Whether what fails on the base passes on its branch as it is now."""

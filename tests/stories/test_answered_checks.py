@@ -85,7 +85,9 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert title.startswith("This change broke it: ")
     assert text.count("**This change broke it**") == 1
     assert "Reproduce: `regreen why --base" in text
-    assert f"Draft #{draft.number} repairs `broken`" in text, "whichever workflow is first"
+    assert f"Draft #{draft.number} repairs the branch `broken`" in text, (
+        "whichever workflow is first"
+    )
     title, text = _answer(story, sound)
     assert title.startswith("Flaky: ")
     assert "were asked to run once more" in text
@@ -101,7 +103,11 @@ def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> No
     pull = story.pull({"README.md": "# Our shop\n"})
     _ci_fails(story, pull)
     story.work()
-    assert _answer(story, pull)[0].startswith("The base branch fails too")
+    title, text = _answer(story, pull)
+    assert title.startswith("The base branch fails too")
+    assert re.search(
+        r"for the same reason, since [0-9a-f]{12} \(.+, by .+ on 20\d\d-\d\d-\d\d\)", text
+    )
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     failed = "test_sum (tests.test_prices.TotalTest.test_sum)"
     assert task.text == f"The branch `main` failed when its check was answered: {failed}"
@@ -130,7 +136,13 @@ def test_ci_that_never_ran_or_never_ends_is_said(story: Story) -> None:
     pull = story.pull({"README.md": "# Our shop\n"})
     story.says("alice", "/why", on=pull)
     story.work()
-    assert "no CI ran on this commit" in _answer(story, pull)[1]
+    title, text = _answer(story, pull)
+    assert title == "Nothing failed: no CI ran on this commit, and the repository's tests pass here in 3 of 3 runs"  # fmt: skip
+    assert "Run the failed jobs again" not in text
+    assert "This check is neutral" in text
+    (reply,) = pull.comments
+    assert "**Nothing failed**: no CI ran on this commit" in reply
+    assert "This check is neutral" not in reply
     for text in ("# One\n", "# Two\n"):
         story.pushes(pull, {"README.md": text})
         story.state.run_ci(REPO, pull.raw.head_sha, []).conclusion = "cancelled"

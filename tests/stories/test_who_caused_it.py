@@ -170,6 +170,23 @@ def test_beside_what_a_change_breaks_it_is_said_what_was_seen_of_a_test_that_fai
     assert str(found["reason"]).endswith(seen)
 
 
+def test_a_test_that_ends_as_one_that_the_change_breaks_is_counted_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+    sign = "def sign(t):\n    return {}\ndef label(t):\n    return sign(t).upper()\n"
+    labelled = "from sign import label\ndef test_label():\n    assert label('a') == 'SIGNED A'\n"
+    base = {
+        "sign_py": sign.format("'signed ' + t"),
+        "test_sign_py": SIGNED,
+        "test_label_py": labelled,
+    }
+    found = ask_why(base, {"sign_py": sign.format("t")}, tmp_path, capsys)
+    assert found["verdict"] == "change"
+    assert str(found["reason"]).startswith("2 tests are red on head in 2 of 2 runs, green on the base in 1: ")  # fmt: skip
+    assert "not settled" not in str(found["reason"])
+
+
 def test_many_tests_that_a_newer_package_breaks_are_not_blamed_on_main(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -460,7 +460,10 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
         "runs": [run] * 4,
     }
     check = messages.cause_check("a" * 40, [cause])
-    assert "about 33% of its runs (from 4 runs here; 90 % interval: 8% to 66%)" in check.summary
+    assert "fails in 8% to 66% of its runs (90 % interval, from 4 runs here)" in check.summary
+    cause["runs"] = [{**run, "outcome": "pass"}] * 3
+    check = messages.cause_check("a" * 40, [cause])
+    assert "(90 % interval, from 3 runs here and the red one in CI)" in check.summary
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:

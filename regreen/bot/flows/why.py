@@ -85,13 +85,13 @@ def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
     )
     reply = CommandReply(github, services.store, pull.number, ask.comment, job.record.id)
     try:
-        check = flow.answer()
+        check, text = flow.answer()
     except Cancelled:
         if ask.asked_by:
             reply.post_text(messages.job_cancelled())
         raise
     if ask.asked_by:
-        reply.post_text(check.summary)
+        reply.post_text(text)
         reply.show_reaction("rocket")
     return check.title
 
@@ -116,7 +116,7 @@ def try_approved_change(services: Services, job: Job, event: PullRequestApproved
 
 def explain_needless_repair(store: Store, repo: str, number: int | None, sha: str) -> str:
     """Why a failing check is not to be repaired in its pull request; "" where it may be."""
-    known = _read_answer(store, repo, number, sha)
+    known = _read_answer(store, repo, number, sha).get("causes", [])
     verdicts = [cause["verdict"] for cause in known]
     if verdicts and all(verdict in _NOT_OF_CHANGE for verdict in verdicts):
         return f"not the change's: {verdicts[0]}, {known[0]['reason']}"
@@ -129,17 +129,19 @@ def ask_again(services: Services, job: Job, where: RepositoryRef, number: int, s
         services.order(make_orders(CauseRequest(where, number, sha), f"{job.record.id}/why"))
 
 
-def _read_answer(store: Store, repo: str, number: int | None, sha: str) -> list[dict[str, Any]]:
+def _read_answer(store: Store, repo: str, number: int | None, sha: str) -> dict[str, Any]:
+    """The document of the latest answer for a commit; empty where there is none."""
     known = store.documents(kind="why", repo=repo, number=number, limit=20) if number else []
-    return next((list(one.body["causes"]) for one in known if one.subject == sha), [])
+    return next((dict(one.body) for one in known if one.subject == sha), {})
 
 
 @dataclass(frozen=True)
 class _RedCheck:
-    """A failed job, and its run where GitHub Actions ran it."""
+    """A failed job, and its run where GitHub Actions ran it; `names_failure`: not the tests in place of a failure."""
 
     job: FailedJob
     run: WorkflowRun | None
+    names_failure: bool = True
 
     @property
     def key(self) -> str:
@@ -194,10 +196,11 @@ class _WhyFlow:
     def _sha(self) -> str:
         return self.pull.head_sha
 
-    def answer(self) -> CheckRun:
-        """Find the causes that are not known yet, act on them, and post the answer."""
+    def answer(self) -> tuple[CheckRun, str]:
+        """Find the causes that are not known yet, act on them, and post the answer; return it, and its text for a comment."""
         services, store, repo = self.services, self.services.store, self.repository.full_name
-        known = _read_answer(store, repo, self.pull.number, self._sha)
+        earlier = _read_answer(store, repo, self.pull.number, self._sha)
+        known = earlier.get("causes", [])
         asked = bool(self.ask.asked_by)  # then what is not known is looked for once more
         known = [one for one in known if one["key"] and not (asked and one["verdict"] == "unknown")]
         waits_for_approval = False
@@ -226,12 +229,14 @@ class _WhyFlow:
             "title": self.pull.title,
             "author": self.pull.author,
         }
-        body["seconds"] = (now - self.job.record.created).total_seconds()
+        # an author has waited for the first answer, not for one that names what was done about the failure since
+        took = (now - self.job.record.created).total_seconds()
+        body["seconds"] = earlier.get("seconds", took)
         store.save_document(
             ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body)
         )
         services.log_action(self.job, self.ask.asked_by, "why", check.title)
-        return check
+        return check, messages.format_causes(causes)
 
     def try_on_base_branch(self) -> str:
         """Run the tests on GitHub's merge of the change with its base branch, if that has moved far; post what came of it."""
@@ -313,7 +318,11 @@ class _WhyFlow:
                 causes[key] = {**self._give_up(reason), "key": key, "checks": names}
             else:
                 self.job.report_progress(f"looking for the cause of {names[0]}")
-                causes[key] = {**self._examine(group, cleared), "key": key, "checks": names}
+                found = self._examine(group, cleared)
+                failed = group[0].names_failure or any(
+                    run["outcome"] == "fail" for run in found["runs"]
+                )
+                causes[key] = {**found, "key": key, "checks": names if failed else []}
         self._rerun(groups, causes)
         return list(causes.values())
 
@@ -345,7 +354,9 @@ class _WhyFlow:
                 reason = _explain_no_failure(of_branch, self._sha)
             found.append(
                 _RedCheck(
-                    FailedJob(self.ask.name or "the tests", "", "", None, reason=reason), None
+                    FailedJob(self.ask.name or "the tests", "", "", None, reason=reason),
+                    None,
+                    names_failure=bool(self.ask.name),
                 )
             )
         return found
@@ -386,7 +397,11 @@ class _WhyFlow:
             return self._give_up(str(error))
         if tests is not None and tests.reason_unproven and found.verdict == "change":
             found = replace(found, verdict="unknown", do="look", reason=tests.reason_unproven)
-        if tests is not None:
+        if not check.names_failure and all(run.run.is_green for run in found.runs):
+            times = f"{len(found.runs)} of {len(found.runs)} runs"
+            passing = f"{red.reason}, and the repository's tests pass here in {times}"
+            found = replace(found, reason=passing, do="look")
+        elif tests is not None:
             found = replace(
                 found, reason=f"{found.reason} (the repository's tests ran: {red.reason})"
             )

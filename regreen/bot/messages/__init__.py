@@ -3,6 +3,7 @@
 from regreen.bot.messages.causes import (
     approval_check,
     cause_check,
+    format_causes,
     make_cause_document,
     order_causes,
     regression_note,
@@ -113,6 +114,7 @@ __all__ = [
     "fix_report",
     "fix_withheld",
     "fork_approved",
+    "format_causes",
     "help_text",
     "is_blocked",
     "job_cancelled",

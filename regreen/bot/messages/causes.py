@@ -104,7 +104,7 @@ def order_causes(causes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = "") -> CheckRun:
     """The answer to the failed checks of a commit: one line, and a card for each cause.
 
-    A cause is its JSON document with `checks` (the names of the checks that it failed), `action` (what was done about it,
+    A cause is its JSON document with `checks` (the names of the checks that it failed; none where nothing failed), `action` (what was done about it,
     in Markdown of ours: `rerun_note`, `regression_note`, `repair_note`) and `repeat` (a command).
     """
     ordered = order_causes(causes)
@@ -113,9 +113,7 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
         to_plain_line(f"{_name_cause(first)}: {first['reason']}", _MAX_TITLE_CHARS - len(more))
         + more
     )
-    *others, last = ordered
-    cards = [*map(_format_card, others), _format_card(last, explain_neutral(_WHY_NEUTRAL))]
-    summary = "\n\n".join(cards)
+    summary = format_causes(ordered, explain_neutral(_WHY_NEUTRAL))
     check = CheckRun(
         CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page
     )
@@ -124,6 +122,12 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
         for one in ordered
     ]
     return add_verdict(check, first["verdict"], causes=facts)
+
+
+def format_causes(causes: Sequence[Mapping[str, Any]], closing: str = "") -> str:
+    """A card for each cause; `closing` comes before the last card's command."""
+    *others, last = order_causes(causes)
+    return "\n\n".join([*map(_format_card, others), _format_card(last, closing)])
 
 
 def approval_check(
@@ -167,10 +171,8 @@ def _format_card(cause: Mapping[str, Any], closing: str = "") -> str:
     """One cause; `closing` comes before the command that repeats it."""
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
-    parts = [
-        f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}",
-        f"Failed: {checks}{more}. {_advise(cause)}",
-    ]
+    parts = [f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}"]
+    parts += [f"Failed: {checks}{more}. {_advise(cause)}"] if checks else []
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
     parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
@@ -179,10 +181,11 @@ def _format_card(cause: Mapping[str, Any], closing: str = "") -> str:
 
 
 def _name_cause(cause: Mapping[str, Any]) -> str:
-    """The heading of a cause; a package is named with its versions."""
+    """The heading of a cause, which a package is named in with its versions; of an answer without a failed check, that."""
     package = cause["package"] if cause["verdict"] == "world" else None
     moved = package and f"{package['name']} {package['from']} -> {package['to']}"
-    return f"{moved} broke it" if moved else _HEADINGS[cause["verdict"]]
+    heading = f"{moved} broke it" if moved else _HEADINGS[cause["verdict"]]
+    return heading if cause["checks"] else "Nothing failed"
 
 
 def _advise(cause: Mapping[str, Any]) -> str:
@@ -222,9 +225,11 @@ def has_repetition(text: str) -> bool:
 def _describe_rate(cause: Mapping[str, Any]) -> str:
     if not cause["rate"]:
         return ""
-    mean, low, high = cause["rate"]
-    runs = count_noun(len(cause["runs"]), "run")
-    return f"fails in about {mean:.0%} of its runs (from {runs} here; 90 % interval: {low:.0%} to {high:.0%})"
+    _, low, high = cause["rate"]
+    runs = f"{count_noun(len(cause['runs']), 'run')} here"
+    if not any(run["outcome"] == "fail" for run in cause["runs"]):
+        runs += " and the red one in CI"
+    return f"fails in {low:.0%} to {high:.0%} of its runs (90 % interval, from {runs})"
 
 
 def regression_note(schedule: str, issue: int) -> str:
@@ -234,7 +239,7 @@ def regression_note(schedule: str, issue: int) -> str:
 
 def repair_note(number: int, branch: str) -> str:
     """The open draft that repairs the failing branch."""
-    return f"Draft #{number} repairs {code_span(branch, 200)}: review and merge it if you agree."
+    return f"Draft #{number} repairs the branch {code_span(branch, 200)}: review and merge it if you agree."
 
 
 def rerun_note(outcome: str, attempt: int = 1) -> str:
