@@ -356,12 +356,7 @@ class JavaCompiler:
         found = list(_parse_rows(output))
         lacking = {f.path for f in found if f.rule.endswith(_NO_SUCH_PACKAGE)}
         for hit in found:
-            unknown = hit.path in lacking and (
-                "does.not.override" in hit.rule
-                or "static.imp" in hit.rule
-                or "cannot infer type-variable" in hit.message
-            )
-            unknown = unknown or _OF_NEWER_JAVA.search(f"{hit.rule} {hit.message}") is not None
-            if not unknown and not hit.rule.endswith(_NO_SUCH_PACKAGE):
+            is_newer = _OF_NEWER_JAVA.search(f"{hit.rule} {hit.message}") is not None
+            if not is_newer and not hit.rule.endswith(_NO_SUCH_PACKAGE):
                 unresolved = hit.path in lacking and "t.resolve" in hit.rule
                 yield replace(hit, unresolved=unresolved)

@@ -48,34 +48,13 @@ public class JavaTypes {
         } catch (RuntimeException | AssertionError error) {
             System.err.println("the compiler failed: " + error);
         }
-        Trees seen = Trees.instance(task);
-        Set<String> openFiles = new HashSet<>();
-        List<String> openNames = new ArrayList<>();
-        for (CompilationUnitTree unit : units) {
-            new TreePathScanner<Void, Void>() {
-                @Override
-                public Void visitClass(ClassTree tree, Void none) {
-                    if (seen.getElement(getCurrentPath()) instanceof TypeElement type && isOpen(type, seen, 0)) {
-                        openFiles.add(unit.getSourceFile().getName());
-                        openNames.add(type.getQualifiedName().length() > 0 ? type.getQualifiedName().toString() : "?");
-                    }
-                    return super.visitClass(tree, none);
-                }
-            }.scan(unit, null);
-        }
-        Pattern open = Pattern.compile("\\b(?:" + openNames.stream().map(Pattern::quote).collect(Collectors.joining("|")) + ")\\b");
+        Trees trees = Trees.instance(task);
+        Missing missing = new Missing(trees, task.getTypes(), units);
         for (Diagnostic<? extends JavaFileObject> found : heard.getDiagnostics()) {
-            String code = found.getCode();
-            boolean ofMembers = code.contains("t.resolve") || code.contains("does.not.override") || code.contains("cant.apply") || code.contains("non-static.cant.be.ref");
-            if (found.getSource() != null && ofMembers && !openNames.isEmpty()
-                    && (openFiles.contains(found.getSource().getName()) || open.matcher(found.getMessage(Locale.ROOT)).find())) {
-                continue;
-            }
-            if (found.getSource() != null && found.getLineNumber() > 0 && !isOfUnknown(found, units, seen)) {
+            if (found.getSource() != null && found.getLineNumber() > 0 && !missing.mayExplain(found)) {
                 say(found.getCode(), found.getSource(), found.getLineNumber(), found.getLineNumber(), found.getMessage(Locale.ROOT));
             }
         }
-        Trees trees = Trees.instance(task);
         for (CompilationUnitTree unit : units) {
             try {
                 new Misuse(unit, trees, task.getTypes(), task.getElements()).scan(unit, null);
@@ -85,61 +64,187 @@ public class JavaTypes {
         }
     }
 
-    /** Whether a class may have members that are not seen: inherited from a class that is not there, or made by a processor. */
-    static boolean isOpen(TypeElement type, Trees trees, int depth) {
-        if (depth > 20) {
-            return true;
-        }
-        TreePath path = trees.getPath(type);
-        if (path != null && path.getLeaf() instanceof ClassTree tree) {
-            for (AnnotationTree annotation : tree.getModifiers().getAnnotations()) {
-                TypeMirror of = trees.getTypeMirror(new TreePath(new TreePath(path, annotation), annotation.getAnnotationType()));
-                if (of == null || of.getKind() == TypeKind.ERROR) {
-                    return true;
-                }
-            }
-        }
-        List<TypeMirror> above = new ArrayList<>(type.getInterfaces());
-        above.add(type.getSuperclass());
-        for (TypeMirror one : above) {
-            if (one.getKind() == TypeKind.ERROR
-                    || one instanceof DeclaredType declared && declared.asElement() instanceof TypeElement other && isOpen(other, trees, depth + 1)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /** An exception in a lambda whose receiver is not there, and so may allow it; a class that two builds in one tree have. */
-    static boolean isOfUnknown(Diagnostic<? extends JavaFileObject> found, List<CompilationUnitTree> units, Trees trees) {
-        String name = found.getSource().getName();
-        CompilationUnitTree own = units.stream().filter(unit -> unit.getSourceFile().getName().equals(name)).findFirst().orElse(null);
-        if (own == null) {
-            return false;
-        }
-        if (found.getCode().endsWith("duplicate.class")) {
-            return units.stream().filter(unit -> Path.of(unit.getSourceFile().getName()).endsWith(Path.of(name).getFileName())
-                    && Objects.toString(unit.getPackageName()).equals(Objects.toString(own.getPackageName()))).count() > 1;
-        }
-        boolean[] unknown = {false};
-        new TreePathScanner<Void, Void>() {
-            @Override
-            public Void visitLambdaExpression(LambdaExpressionTree tree, Void none) {
-                long start = trees.getSourcePositions().getStartPosition(own, tree), end = trees.getSourcePositions().getEndPosition(own, tree);
-                if (start <= found.getPosition() && found.getPosition() < end) {
-                    unknown[0] = !(trees.getTypeMirror(getCurrentPath()) instanceof DeclaredType);
-                }
-                return super.visitLambdaExpression(tree, none);
-            }
-        }.scan(found.getCode().contains("unreported.exception") ? own : null, null);
-        return unknown[0];
-    }
-
     static void say(String rule, JavaFileObject source, long line, long end, String text) {
         String path = ROOT.relativize(Path.of(source.toUri()).toAbsolutePath()).toString();
         String row = String.join("\t", rule, path, "" + line, "" + end, text.replaceAll("\\s+", " "));
         if (SAID.add(row)) {
             System.out.println(row);
+        }
+    }
+
+    /** Classes that are missing, and which errors they may have caused: those that depend on a type which is not known. */
+    record Missing(Trees trees, Types types, List<CompilationUnitTree> units) {
+        /** Whether an error may be wrong. A name that is not found depends on what it is looked up in, another error also on the code around it. */
+        boolean mayExplain(Diagnostic<? extends JavaFileObject> error) {
+            String file = error.getSource().getName();
+            CompilationUnitTree unit = units.stream().filter(one -> one.getSourceFile().getName().equals(file)).findFirst().orElse(null);
+            if (unit == null) {
+                return false;
+            }
+            if (error.getCode().endsWith("duplicate.class")) { // two builds in one tree may both have the class
+                return units.stream().filter(other -> Path.of(other.getSourceFile().getName()).endsWith(Path.of(file).getFileName())
+                        && Objects.toString(other.getPackageName()).equals(Objects.toString(unit.getPackageName()))).count() > 1;
+            }
+            TreePath place = findPlace(unit, error.getPosition());
+            TypeMirror type = trees.getTypeMirror(place);
+            // a value of a wrong type has an error type that keeps the value's own
+            TypeMirror own = isError(type) ? trees.getOriginalType((ErrorType) type) : type;
+            boolean isFound = !isError(type) || isFunction(place.getLeaf()) || !Set.of(TypeKind.ERROR, TypeKind.NONE, TypeKind.EXECUTABLE).contains(own.getKind());
+            // a class of an unchanged test beside this file, which is not compiled
+            boolean isLeftOut = !isFound && place.getLeaf() instanceof IdentifierTree name && Files.exists(Path.of(error.getSource().toUri()).resolveSibling(name + ".java"));
+            return isLeftOut || isLookedUpInUnknown(place, false)
+                    || isFound && (own != null && listParents(own).anyMatch(Missing::isUnknown) || holdsUnknown(place, null) || isUsedByUnknown(place));
+        }
+
+        /** The smallest tree at a position, by which the compiler names an operator, the bracket of a call or the name of a variable. */
+        TreePath findPlace(CompilationUnitTree unit, long position) {
+            TreePath[] smallest = {new TreePath(unit)};
+            SourcePositions places = trees.getSourcePositions();
+            new TreePathScanner<Void, Void>() {
+                @Override
+                public Void scan(Tree tree, Void none) {
+                    long start = tree == null ? -1 : places.getStartPosition(unit, tree);
+                    // a `super()` that the compiler adds has no end
+                    if (start < 0 || position < start || position >= Math.max(start + 1, places.getEndPosition(unit, tree))) {
+                        return null;
+                    }
+                    smallest[0] = new TreePath(getCurrentPath(), tree);
+                    return super.scan(tree, none);
+                }
+            }.scan(smallest[0], null);
+            return smallest[0];
+        }
+
+        static boolean isFunction(Tree tree) {
+            return tree instanceof LambdaExpressionTree || tree instanceof MemberReferenceTree;
+        }
+
+        static boolean isError(TypeMirror type) {
+            return type != null && type.getKind() == TypeKind.ERROR;
+        }
+
+        static boolean isUnknown(TypeMirror type) {
+            Stream<? extends TypeMirror> parts = type instanceof ArrayType array ? Stream.of(array.getComponentType())
+                    : type instanceof DeclaredType declared ? declared.getTypeArguments().stream()
+                    : type instanceof WildcardType wild ? Stream.of(wild.getExtendsBound(), wild.getSuperBound()).filter(Objects::nonNull)
+                    : type instanceof ExecutableType method ? Stream.of(method.getParameterTypes(), method.getThrownTypes(), List.of(method.getReturnType())).flatMap(List::stream) : Stream.of();
+            return isError(type) || parts.anyMatch(Missing::isUnknown);
+        }
+
+        TypeMirror typeAt(TreePath above, Tree tree) {
+            TypeMirror type = trees.getTypeMirror(new TreePath(above, tree));
+            return type == null ? types.getNoType(TypeKind.NONE) : type;
+        }
+
+        /** A type with all that it inherits from, or a method's with all that it throws. */
+        Stream<TypeMirror> listParents(TypeMirror type) {
+            List<? extends TypeMirror> above = type instanceof ExecutableType method ? method.getThrownTypes()
+                    : type instanceof ReferenceType && type.getKind() != TypeKind.NULL && type.getKind() != TypeKind.ERROR ? types.directSupertypes(type) : List.of();
+            return Stream.concat(Stream.of(type), above.stream().flatMap(this::listParents));
+        }
+
+        /** Whether a class may have members that are not seen: it is missing itself, or a processor makes them for an annotation that is missing. */
+        boolean isOpen(TypeMirror type) {
+            TreePath path = types.asElement(type) instanceof TypeElement element ? trees.getPath(element) : null;
+            return isError(type) || path != null && path.getLeaf() instanceof ClassTree tree && tree.getModifiers().getAnnotations().stream()
+                    .anyMatch(annotation -> isUnknown(typeAt(new TreePath(path, annotation), annotation.getAnnotationType())));
+        }
+
+        Stream<ExecutableElement> listMethods(TypeMirror type) {
+            Element element = types.asElement(type);
+            return element == null ? Stream.of() : element.getEnclosedElements().stream().flatMap(member -> member instanceof ExecutableElement method ? Stream.of(method) : Stream.of());
+        }
+
+        /** Whether a name is looked up in an open class, or among methods whose parameters, or what is given for them, are unknown. */
+        boolean isLookedUpInUnknown(TreePath place, boolean mustBeThere) {
+            Tree tree = place.getLeaf(), above = place.getParentPath() == null ? null : place.getParentPath().getLeaf();
+            if (above instanceof MethodInvocationTree call && call.getMethodSelect() == tree) {
+                return isLookedUpInUnknown(place.getParentPath(), mustBeThere);
+            }
+            Tree named = tree instanceof MethodInvocationTree call ? call.getMethodSelect() : tree;
+            String name = named.toString();
+            List<TypeMirror> owners = new ArrayList<>();
+            if (named instanceof NewClassTree made) {
+                name = "<init>";
+                owners.add(typeAt(place, made.getIdentifier()));
+            } else if (named instanceof MemberReferenceTree reference) {
+                name = reference.getName().toString();
+                listParents(typeAt(place, reference.getQualifierExpression())).forEach(owners::add);
+            } else if (named instanceof MemberSelectTree select) {
+                name = select.getIdentifier().toString();
+                listParents(typeAt(new TreePath(place, named), select.getExpression())).forEach(owners::add);
+            } else if (named instanceof IdentifierTree) {
+                for (TreePath path = place; path.getParentPath() != null; path = path.getParentPath()) {
+                    if (path.getLeaf() instanceof ClassTree around) {
+                        listParents(typeAt(path.getParentPath(), around)).forEach(owners::add);
+                    }
+                }
+            }
+            String wanted = Set.of("new", "this", "super").contains(name) ? "<init>" : name;
+            List<ExecutableElement> methods = owners.stream().flatMap(this::listMethods).filter(method -> method.getSimpleName().contentEquals(wanted)).toList();
+            List<? extends ExpressionTree> given = tree instanceof MethodInvocationTree call ? call.getArguments() : tree instanceof NewClassTree made ? made.getArguments() : List.of();
+            boolean isGivenUnknown = named instanceof MemberSelectTree && holdsUnknown(new TreePath(place, named), named) || given.stream().anyMatch(value -> isFunction(value) ? isLookedUpInUnknown(new TreePath(place, value), false)
+                    : listParents(typeAt(place, value)).anyMatch(Missing::isUnknown));
+            return mustBeThere && methods.isEmpty() || owners.stream().anyMatch(this::isOpen)
+                    || methods.stream().anyMatch(method -> tree instanceof MemberReferenceTree ? isUnknown(method.asType())
+                            : (method.isVarArgs() || method.getParameters().size() == given.size())
+                            && (isGivenUnknown || method.getParameters().stream().anyMatch(parameter -> isUnknown(parameter.asType()))));
+        }
+
+        /** Whether a part of a tree is unknown, other than the one that the error is in, and other than functions that the error left without a type. */
+        boolean holdsUnknown(TreePath root, Tree faulty) {
+            boolean[] unknown = {false};
+            new TreePathScanner<Void, Void>() {
+                @Override
+                public Void scan(Tree tree, Void none) {
+                    boolean isOwn = getCurrentPath() == root;
+                    boolean isApart = isOwn && !(root.getLeaf() instanceof TryTree) && (tree instanceof StatementTree || tree instanceof MethodTree)
+                            || faulty != null && (tree == faulty || isOwn && root.getLeaf() instanceof MethodInvocationTree call && tree == call.getMethodSelect());
+                    if (tree == null || unknown[0] || isApart || isFunction(tree) && isUnknown(typeAt(getCurrentPath(), tree))) {
+                        return null;
+                    }
+                    TypeMirror type = typeAt(getCurrentPath(), tree);
+                    unknown[0] = isUnknown(type) || faulty == null && listParents(type).anyMatch(Missing::isUnknown);
+                    return super.scan(tree, none);
+                }
+            }.scan(root, null);
+            return unknown[0];
+        }
+
+        /** Whether the statement or declaration around a place has another part that is unknown; for a statement in a lambda also what takes the lambda. */
+        boolean isUsedByUnknown(TreePath place) {
+            boolean isDone = false;
+            for (TreePath path = place, above = place.getParentPath(); above != null; path = above, above = above.getParentPath()) {
+                Tree tree = path.getLeaf(), outer = above.getLeaf();
+                if (tree instanceof MethodTree || tree instanceof ClassTree) {
+                    return isInheritedFromUnknown(path);
+                }
+                if (outer instanceof CatchTree handler && handler.getParameter() == tree) {
+                    return holdsUnknown(above.getParentPath(), handler);
+                }
+                if (outer instanceof ClassTree || outer instanceof MethodTree method && method.getBody() == tree) {
+                    return false;
+                }
+                isDone = (isDone || tree instanceof StatementTree) && !(tree instanceof LambdaExpressionTree);
+                boolean isLookUp = outer instanceof MemberReferenceTree || outer instanceof MethodInvocationTree || outer instanceof NewClassTree;
+                if (!isDone && (isLookUp && isLookedUpInUnknown(above, true) || holdsUnknown(above, tree))) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** Whether a method, or one that a class must have, may be inherited from something unknown or override it. */
+        boolean isInheritedFromUnknown(TreePath member) {
+            Element element = trees.getElement(member);
+            boolean isMethod = element instanceof ExecutableElement;
+            if (element == null) {
+                return false;
+            }
+            List<TypeMirror> parents = listParents((isMethod ? element.getEnclosingElement() : element).asType()).toList();
+            List<ExecutableElement> methods = parents.stream().flatMap(this::listMethods).toList();
+            return parents.stream().skip(isMethod ? 1 : 0).anyMatch(this::isOpen) || methods.stream().anyMatch(method -> isUnknown(method.asType()) && methods.stream()
+                    .anyMatch(other -> other.getSimpleName().equals(method.getSimpleName()) && (isMethod ? other == element : other.getModifiers().contains(Modifier.ABSTRACT))));
         }
     }
 
