@@ -321,8 +321,10 @@ def _lowest_version(wanted: str) -> str:
 _OF_NEWER_JAVA = re.compile(
     r"preview\.feature|feature\.not\.supported|location: .{0,300}\b(?:class|interface|type) java\."
 )
-_NO_SUCH_PACKAGE = "t.exist"
-"""How the compiler's key for a package that is not there ends."""
+_MISSING_IMPORT = re.compile(
+    r"\S{1,100}t\.exist |.{1,200}location: package (?:javax?|jdk|sun|com\.sun)\."
+)
+"""A package that is not there, or a class that this Java does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,9 +356,10 @@ class JavaCompiler:
     def parse_output(self, output: str) -> Iterator[CompilerFinding]:
         """The program's lines, without what follows from a class that is not there."""
         found = list(_parse_rows(output))
-        lacking = {f.path for f in found if f.rule.endswith(_NO_SUCH_PACKAGE)}
+        missing = {f for f in found if _MISSING_IMPORT.match(f"{f.rule} {f.message}")}
+        lacking = {f.path for f in missing}
         for hit in found:
             is_newer = _OF_NEWER_JAVA.search(f"{hit.rule} {hit.message}") is not None
-            if not is_newer and not hit.rule.endswith(_NO_SUCH_PACKAGE):
+            if not is_newer and hit not in missing:
                 unresolved = hit.path in lacking and "t.resolve" in hit.rule
                 yield replace(hit, unresolved=unresolved)

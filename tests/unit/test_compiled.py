@@ -1,11 +1,15 @@
-"""JavaScript, TypeScript and Go: what a change takes away from others, and syntax that it breaks."""
+"""What a change takes away from others and syntax that it breaks; which errors of Java missing classes may cause."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from regreen.languages.compilers import JavaCompiler
 from regreen.reviewers.analyzers.baseline import Diagnostic
 from regreen.reviewers.analyzers.compiled.compiler_checks import _was_used_before
 from tests.unit.changes import Files, Story
@@ -192,3 +196,129 @@ def test_a_value_is_lost_only_where_it_was_looked_at_before(
     story.change({"a.go": file.format(before)}, {"a.go": file.format("_ = save(a, b)")})
     hit = Diagnostic("blank-error", "a.go", 4, 4, "the error of `save` is thrown away")
     assert _was_used_before(hit, story.context()) is looked
+
+
+KNOWN_JAVA = """package known;
+public class Type extends RuntimeException {
+    public static class Checked extends Exception {}
+    public interface Face { void face(); }
+    public @interface Mark {}
+}
+"""
+TWINS: list[tuple[str, str, str]] = [
+    ("a method of a class that inherits", "class A extends Type {} class B { void b(A a) { a.gone(); } }", "cant.resolve.location.args"),
+    ("a field of a class that inherits", "class A extends Type {} class B { int b(A a) { return a.gone; } }", "cant.resolve.location"),
+    ("a method of a class that is marked for a processor", "@Type.Mark class A {} class B { void b(A a) { a.gone(); } }", "cant.resolve.location.args"),
+    ("a method that is inherited", "class A extends Type { void b() { gone(); } }", "cant.resolve.location.args"),
+    ("a method that an outer class inherits", "class A extends Type { class B { void b() { gone(); } } }", "cant.resolve.location.args"),
+    ("a method of a type parameter", "class A extends Type {} class B { <T extends A> void b(T a) { a.gone(); } }", "cant.resolve.location.args"),
+    ("a static method where an instance method is named", "class A extends Type { void a() {} } class B { void b() { A.a(); } }", "non-static.cant.be.ref"),
+    ("a constructor of a class that is marked for a processor", "@Type.Mark class A { A(int n) {} } class B { Object b() { return new A(1, 2); } }", "cant.apply.symbol"),
+    ("a parameter", 'class A { void a(Type it) {} void b() { a(""); } }', "prob.found.req"),
+    ("a parameter of one candidate", 'class A { void a(Type it) {} void a(int n) {} void b() { a(""); } }', "cant.apply.symbols"),
+    ("an array of any type that a parameter holds", 'class A { void a(java.util.List<? extends Type[]> it) {} void b() { a(""); } }', "prob.found.req"),
+    ("an argument that inherits", "class C extends Type {} class A { void a(Comparable<?> it) {} void b(C c) { a(c); } }", "prob.found.req"),
+    ("an argument that inherits, for two candidates", "class C extends Type {} class A { void a(Comparable<?> it) {} void a(int n) {} void b(C c) { a(c); } }", "cant.apply.symbols"),
+    ("an argument that is a method reference", "class A { int c(Type it, int n) { return 1; } void a(Runnable it) {} void a(int n) {} void b() { a(this::c); } }", "cant.apply.symbols"),
+    ("a value that a lambda decides", 'class A { String b(java.util.stream.Stream<String> all, Type it) { return all.map(x -> { Type y = it; return y; }).collect(java.util.stream.Collectors.joining("")); } }', "cant.apply.symbols"),
+    ("a parameter of a constructor", "class A { A(Type it) {} } class B { Object b() { return new A(1); } }", "prob.found.req"),
+    ("a parameter of the parent's constructor", "class A { A(Type it) {} } class B extends A { B() { super(1); } }", "prob.found.req"),
+    ("a constructor of a marked parent, called unsaid", "@Type.Mark class A { A(int n) {} } class B extends A { B() {} }", "cant.apply.symbol"),
+    ("a value that inherits", "class C extends Type {} class A { Comparable<?> b(C c) { return c; } }", "prob.found.req"),
+    ("a part of a value", 'class A { Object a(Object x) { return x; } int b(Type it) { return a(it); } }', "prob.found.req"),
+    ("a method that an override may be of", "interface A { void a(int n, Type it); } class B implements A { @Override public void a(String s, Type it) {} public void a(int n, Type it) {} }", "method.does.not.override.superclass"),
+    ("a parent that an override may be of", "class A extends Type {} class B extends A { @Override public void gone() {} }", "method.does.not.override.superclass"),
+    ("an interface that an override may be of", "class A implements Type.Face { @Override public void face() {} @Override public void gone() {} }", "method.does.not.override.superclass"),
+    ("a method of a type parameter with two bounds", "class A extends Type {} class B { <T extends A & java.io.Serializable> void b(T a) { a.gone(); } }", "cant.resolve.location.args"),
+    ("a marked parent that an override may be of", "@Type.Mark class A {} class B extends A { @Override public void gone() {} }", "method.does.not.override.superclass"),
+    ("the result of an override", "class A { Type a() { return null; } } class B extends A { int a() { return 1; } }", "override.incompatible.ret"),
+    ("a method that a class must have", "interface A { void a(Type it); } class B implements A { public void a(String s) {} }", "does.not.override.abstract"),
+    ("a parent that may have the method", "interface C { void a(); } abstract class A extends Type {} class B extends A implements C {}", "does.not.override.abstract"),
+    ("the result of a method reference", "class A { static Type a(String s) { return null; } java.util.function.Function<Integer, Type> b() { return A::a; } }", "prob.found.req"),
+    ("a parameter of a method reference", "class A { static int a(Type it, int n) { return 1; } java.util.function.Function<Integer, Integer> b() { return A::a; } }", "prob.found.req"),
+    ("what takes a lambda of other parameters", "class A { void a(java.util.function.Supplier<Type> it) {} void b() { a(x -> null); } }", "prob.found.req"),
+    ("what takes a lambda that throws", "class A { void a(Runnable it, Type other) {} void b() { a(() -> { throw new Exception(); }, null); } }", "unreported.exception.need.to.catch.or.throw"),
+    ("what takes a lambda of another result", 'class A { void a(java.util.function.Supplier<Integer> it, Type other) {} void b() { a(() -> "", null); } }', "prob.found.req"),
+    ("an exception that is thrown", "class C extends Type.Checked {} class A { void b(C c) { throw c; } }", "unreported.exception.need.to.catch.or.throw"),
+    ("an exception that a call throws", "class C extends Type.Checked {} class A { void a() throws C {} void b() { a(); } }", "unreported.exception.need.to.catch.or.throw"),
+    ("a call that may throw what is caught", "class A { void b(Type it) { try { it.hashCode(); } catch (java.io.IOException e) {} } }", "except.never.thrown.in.try"),
+]  # fmt: skip
+SURE: list[tuple[str, str, list[str]]] = [
+    ("an argument of an unknown method", "class A { void b(Type it) { it.call(new A().gone()); } }", ["cant.resolve.location.args"]),
+    ("two errors in one call", "class A { void a(int x, int y) {} void b() { a(new A().gone(), new A().lost()); } }", ["cant.resolve.location.args", "cant.resolve.location.args"]),
+    ("another number of arguments", "class A { void a(Type it) {} void b() { a(null, 1); } }", ["cant.apply.symbol"]),
+    ("a constructor, which nothing inherits", "class A extends Type { A(int n) {} } class B { Object b() { return new A(1, 2); } }", ["cant.apply.symbol"]),
+    ("a call in a lambda for an unknown method", "class A { void b() { Type.call(() -> new A().gone()); } }", ["cant.resolve.location.args"]),
+    ("an override in a class that is marked itself", "@Type class A { @Override public void gone() {} }", ["method.does.not.override.superclass"]),
+    ("a statement among unknown ones", 'class A { void b() { Type.call(); int n = ""; if (n > 1) { Type.call(); } } }', ["prob.found.req"]),
+    ("a lambda for a known method", 'class A { Type it; void a(java.util.function.Supplier<Integer> it) {} void b() { a(() -> ""); } }', ["prob.found.req"]),
+    ("a lambda for a method that is imported by its name", "import static java.util.Objects.requireNonNullElseGet; class A { int b() { return requireNonNullElseGet(1, () -> { throw new Exception(); }); } }", ["unreported.exception.need.to.catch.or.throw"]),
+    ("a lambda beside a wrong argument", 'class A { void a(int n, java.util.function.Function<String, Integer> it) {} void b() { a("", x -> x.length()); } }', ["prob.found.req"]),
+    ("a class that lacks a method, with unknown members", "interface C { void a(); } class A implements C { Type it; void b() { it.call(); } }", ["does.not.override.abstract"]),
+    ("a class", "class A { Gone it; }", ["cant.resolve.location"]),
+    ("a method without its return", "class A { int b() { Type.call(); } }", ["missing.ret.stmt"]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def java_errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What the compiler said of each file, all compiled at once: the key of each error that does not name a missing class."""
+    if shutil.which("javac") is None:
+        pytest.skip("javac is not installed")
+    root = tmp_path_factory.mktemp("java")
+    files = {
+        "known/Type.java": KNOWN_JAVA,
+        "left/NewTest.java": "package left; class NewTest { void a() { OldTest.gone(); } }",
+        "named/A.java": "package named; import static missing.Type.run; class A { void b() { run(() -> { throw new Exception(); }); } }",
+        "left/OldTest.java": "package left; class OldTest {}",
+        "one/Same.java": "package same; class Same {}",
+        "two/Same.java": "package same; class Same {}",
+    }
+    for group, rows in (("twin", [x[1] for x in TWINS]), ("sure", [x[1] for x in SURE])):
+        for number, code in enumerate(rows):
+            for package in ("known", "missing"):
+                name = f"{group}{number}.{package}"
+                text = re.sub(r"\bType\b", f"{package}.Type", code)
+                files[f"{name.replace('.', '/')}/A.java"] = f"package {name};\n{text}\n"
+    plan = JavaCompiler().plan_run(set(files) - {"left/OldTest.java"}, list(files), files.get)
+    programs = {**plan.programs, **plan.files}
+    for path, text in {**files, **{p: data.decode() for p, data in programs.items()}}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    command = f"{plan.setup} && {plan.command}".replace("/env/java", str(root / "classes"))
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=root, capture_output=True, text=True, check=True
+    )
+    found: dict[str, list[str]] = {path: [] for path in files}
+    for hit in JavaCompiler().parse_output(done.stdout):
+        if hit.rule.startswith("compiler.err."):
+            found[hit.path].append(hit.rule.removeprefix("compiler.err."))
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(TWINS)), ids=[x[0] for x in TWINS])
+def test_an_error_in_java_that_may_come_from_a_missing_class_is_dropped(
+    java_errors: dict[str, list[str]], number: int
+) -> None:
+    said = {which: java_errors[f"twin{number}/{which}/A.java"] for which in ("missing", "known")}
+    assert said == {"missing": [], "known": [TWINS[number][2]]}
+
+
+@pytest.mark.parametrize("number", range(len(SURE)), ids=[x[0] for x in SURE])
+def test_an_error_in_java_that_no_missing_class_explains_is_reported(
+    java_errors: dict[str, list[str]], number: int
+) -> None:
+    assert java_errors[f"sure{number}/missing/A.java"] == SURE[number][2]
+
+
+def test_classes_that_are_left_out_or_there_twice_are_no_errors_in_java(
+    java_errors: dict[str, list[str]],
+) -> None:
+    paths = ("left/NewTest.java", "one/Same.java", "two/Same.java")
+    assert [java_errors[path] for path in paths] == [[], [], []]
+
+
+def test_a_lambda_for_an_imported_method_that_is_missing_may_throw_in_java(
+    java_errors: dict[str, list[str]],
+) -> None:
+    assert java_errors["named/A.java"] == ["cant.resolve.location.args"]

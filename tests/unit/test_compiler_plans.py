@@ -77,6 +77,21 @@ def test_a_java_message_misses_its_symbol_and_no_word_of_its_sentence(
     assert len(_Output.parse(story.context(), "Java", package + said).hits) == count
 
 
+def test_a_class_that_this_java_lacks_is_missed_like_a_package(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    story.change({"A.java": "class A {}\n"}, {"A.java": "class A { int a; }\n"})
+    row = "compiler.err.cant.resolve.location\tA.java\t1\t1\tcannot find symbol symbol: class {} location: {}\n"
+    counts = [
+        len(
+            _Output.parse(
+                story.context(), "Java", row.format("X", place) + row.format("X", "class A")
+            ).hits
+        )
+        for place in ("package sun.misc", "package own.code")
+    ]
+    assert counts == [0, 2]
+
+
 @pytest.mark.parametrize(
     ("program", "beside", "is_seen"),
     [

@@ -89,7 +89,7 @@ public class JavaTypes {
             TypeMirror type = trees.getTypeMirror(place);
             // a value of a wrong type has an error type that keeps the value's own
             TypeMirror own = isError(type) ? trees.getOriginalType((ErrorType) type) : type;
-            boolean isFound = !isError(type) || isFunction(place.getLeaf()) || !Set.of(TypeKind.ERROR, TypeKind.NONE, TypeKind.EXECUTABLE).contains(own.getKind());
+            boolean isFound = !isError(type) || !Set.of(TypeKind.ERROR, TypeKind.NONE, TypeKind.EXECUTABLE).contains(own.getKind());
             // a class of an unchanged test beside this file, which is not compiled
             boolean isLeftOut = !isFound && place.getLeaf() instanceof IdentifierTree name && Files.exists(Path.of(error.getSource().toUri()).resolveSibling(name + ".java"));
             return isLeftOut || isLookedUpInUnknown(place, false)
@@ -138,9 +138,11 @@ public class JavaTypes {
 
         /** A type with all that it inherits from, or a method's with all that it throws. */
         Stream<TypeMirror> listParents(TypeMirror type) {
-            List<? extends TypeMirror> above = type instanceof ExecutableType method ? method.getThrownTypes()
-                    : type instanceof ReferenceType && type.getKind() != TypeKind.NULL && type.getKind() != TypeKind.ERROR ? types.directSupertypes(type) : List.of();
-            return Stream.concat(Stream.of(type), above.stream().flatMap(this::listParents));
+            Stream<? extends TypeMirror> above = type instanceof ExecutableType method ? method.getThrownTypes().stream()
+                    // unlike `directSupertypes`, an element knows the interfaces that are missing
+                    : isError(type) ? Stream.of() : types.asElement(type) instanceof TypeElement element ? Stream.concat(Stream.of(element.getSuperclass()), element.getInterfaces().stream())
+                    : type instanceof TypeVariable variable ? Stream.of(variable.getUpperBound()) : Stream.of();
+            return Stream.concat(Stream.of(type), above.flatMap(this::listParents));
         }
 
         /** Whether a class may have members that are not seen: it is missing itself, or a processor makes them for an annotation that is missing. */
@@ -185,7 +187,7 @@ public class JavaTypes {
             List<? extends ExpressionTree> given = tree instanceof MethodInvocationTree call ? call.getArguments() : tree instanceof NewClassTree made ? made.getArguments() : List.of();
             boolean isGivenUnknown = named instanceof MemberSelectTree && holdsUnknown(new TreePath(place, named), named) || given.stream().anyMatch(value -> isFunction(value) ? isLookedUpInUnknown(new TreePath(place, value), false)
                     : listParents(typeAt(place, value)).anyMatch(Missing::isUnknown));
-            return mustBeThere && methods.isEmpty() || owners.stream().anyMatch(this::isOpen)
+            return mustBeThere && methods.isEmpty() && !(trees.getElement(place) instanceof ExecutableElement) || owners.stream().anyMatch(this::isOpen)
                     || methods.stream().anyMatch(method -> tree instanceof MemberReferenceTree ? isUnknown(method.asType())
                             : (method.isVarArgs() || method.getParameters().size() == given.size())
                             && (isGivenUnknown || method.getParameters().stream().anyMatch(parameter -> isUnknown(parameter.asType()))));
@@ -198,6 +200,7 @@ public class JavaTypes {
                 @Override
                 public Void scan(Tree tree, Void none) {
                     boolean isOwn = getCurrentPath() == root;
+                    // what a handler catches, any call before it may throw
                     boolean isApart = isOwn && !(root.getLeaf() instanceof TryTree) && (tree instanceof StatementTree || tree instanceof MethodTree)
                             || faulty != null && (tree == faulty || isOwn && root.getLeaf() instanceof MethodInvocationTree call && tree == call.getMethodSelect());
                     if (tree == null || unknown[0] || isApart || isFunction(tree) && isUnknown(typeAt(getCurrentPath(), tree))) {
@@ -218,9 +221,6 @@ public class JavaTypes {
                 Tree tree = path.getLeaf(), outer = above.getLeaf();
                 if (tree instanceof MethodTree || tree instanceof ClassTree) {
                     return isInheritedFromUnknown(path);
-                }
-                if (outer instanceof CatchTree handler && handler.getParameter() == tree) {
-                    return holdsUnknown(above.getParentPath(), handler);
                 }
                 if (outer instanceof ClassTree || outer instanceof MethodTree method && method.getBody() == tree) {
                     return false;
