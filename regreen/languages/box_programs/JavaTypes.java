@@ -85,7 +85,7 @@ public class JavaTypes {
                 return units.stream().filter(other -> Path.of(other.getSourceFile().getName()).endsWith(Path.of(file).getFileName())
                         && Objects.toString(other.getPackageName()).equals(Objects.toString(unit.getPackageName()))).count() > 1;
             }
-            TreePath place = findPlace(unit, error.getPosition());
+            TreePath place = findPlace(unit, error);
             TypeMirror type = trees.getTypeMirror(place);
             // a value of a wrong type has an error type that keeps the value's own
             TypeMirror own = isError(type) ? trees.getOriginalType((ErrorType) type) : type;
@@ -97,15 +97,16 @@ public class JavaTypes {
         }
 
         /** The smallest tree at a position, by which the compiler names an operator, the bracket of a call or the name of a variable. */
-        TreePath findPlace(CompilationUnitTree unit, long position) {
+        TreePath findPlace(CompilationUnitTree unit, Diagnostic<? extends JavaFileObject> error) {
             TreePath[] smallest = {new TreePath(unit)};
             SourcePositions places = trees.getSourcePositions();
+            long position = error.getPosition(), added = error.getEndPosition() > position ? 0 : 1;
             new TreePathScanner<Void, Void>() {
                 @Override
                 public Void scan(Tree tree, Void none) {
                     long start = tree == null ? -1 : places.getStartPosition(unit, tree);
-                    // a `super()` that the compiler adds has no end
-                    if (start < 0 || position < start || position >= Math.max(start + 1, places.getEndPosition(unit, tree))) {
+                    // a `super()` that the compiler adds has no end, nor has an error in it
+                    if (start < 0 || position < start || position >= Math.max(start + added, places.getEndPosition(unit, tree))) {
                         return null;
                     }
                     smallest[0] = new TreePath(getCurrentPath(), tree);
@@ -193,7 +194,7 @@ public class JavaTypes {
                             && (isGivenUnknown || method.getParameters().stream().anyMatch(parameter -> isUnknown(parameter.asType()))));
         }
 
-        /** Whether a part of a tree is unknown, other than the one that the error is in, and other than functions that the error left without a type. */
+        /** Whether a part of a tree is unknown, other than the one that the error is in. */
         boolean holdsUnknown(TreePath root, Tree faulty) {
             boolean[] unknown = {false};
             new TreePathScanner<Void, Void>() {
@@ -203,7 +204,7 @@ public class JavaTypes {
                     // what a handler catches, any call before it may throw
                     boolean isApart = isOwn && !(root.getLeaf() instanceof TryTree) && (tree instanceof StatementTree || tree instanceof MethodTree)
                             || faulty != null && (tree == faulty || isOwn && root.getLeaf() instanceof MethodInvocationTree call && tree == call.getMethodSelect());
-                    if (tree == null || unknown[0] || isApart || isFunction(tree) && isUnknown(typeAt(getCurrentPath(), tree))) {
+                    if (tree == null || unknown[0] || isApart) {
                         return null;
                     }
                     TypeMirror type = typeAt(getCurrentPath(), tree);
