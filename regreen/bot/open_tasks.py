@@ -195,11 +195,11 @@ def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
     document = next((d for d in found if d.body.get("opened") == draft.number), None)
     text = f"Review the draft that repairs `{draft.branch}`"
     if document is None:
-        return OpenTask("fixed", text, draft.repo, draft.number)
+        return OpenTask("draft", text, draft.repo, draft.number)
     title, author = document.body.get("title"), document.body.get("author")
     text += f" “{title}”" if title and title != draft.branch else ""
     text += f" by {author}" if author else ""
-    return OpenTask("fixed", text, draft.repo, draft.number, document.job, document.at)
+    return OpenTask("draft", text, draft.repo, draft.number, document.job, document.at)
 
 
 def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:

@@ -390,7 +390,7 @@ def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
     assert 'href="/jobs/why/2"' in shown
     _keep_answer(store, "change", "pass", 1)
     shown = _operator(store).get("/").text
-    assert "Nothing waits for a person" in shown
+    assert "Nothing waits for a maintainer" in shown
     assert "no red branch" not in shown, "branches without a schedule are not watched"
 
 
