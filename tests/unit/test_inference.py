@@ -254,6 +254,15 @@ def test_the_job_that_runs_the_tests_comes_first(tmp_path: Path) -> None:
     assert first.python in {"3.10", "3.12"}
 
 
+def test_the_manifests_are_tried_with_the_interpreter_of_the_job(tmp_path: Path) -> None:
+    workflow = WORKFLOW.replace("['3.10', '3.12']", "['3.10']")
+    files = {**TEST, "pyproject.toml": EXTRAS}
+    assert infer(tmp_path / "alone", files)[0].python == "3.13"
+    found = infer(tmp_path, {**files, ".github/workflows/ci.yml": workflow})
+    assert len(found) > 1
+    assert {one.python for one in found} == {"3.10"}
+
+
 def test_an_old_commit_gets_the_versions_and_the_interpreter_of_its_day(tmp_path: Path) -> None:
     files = {**TEST, "setup.py": "from setuptools import setup\nsetup(name='shop', extras_require={'test': ['mock']})\n"}  # fmt: skip
     first = infer(tmp_path, files, days=400)[0]

@@ -151,6 +151,9 @@ class PythonProjects:
         before = commit.day + _SLACK if commit.day else None
         if (from_job := self._use_workflow_job(commit, plain, before)) is not None:
             yield from_job
+            # what the project's own CI runs with is surer than a manifest's word, also where the job's setup fails
+            version = from_job.python
+            plain = replace(plain, interpreter=from_job.interpreter, python=version)
         has_manifest = any(name in files.paths for name in _MANIFESTS)
         if has_manifest or _names_collector(command) or (test and not command):
             setups = [replace(plain, setup=x) for x in infer_python_setups(files, version, before)]
