@@ -205,8 +205,9 @@ def _name_review_verdict(body: Mapping[str, Any]) -> str:
     tests = _as_mapping(body.get("tests"))
     if tests and tests.get("exit_code") != 0:
         return "tests fail"
-    if body.get("findings"):
-        return count_noun(len(body["findings"]), "finding")
+    over_budget = [w for w in body.get("withheld") or () if _is_over_budget(w)]
+    if found := len(body.get("findings") or ()) + len(over_budget):
+        return count_noun(found, "finding")
     if body.get("still_open"):
         return f"{len(body['still_open'])} still open"
     left = [*(body.get("skipped") or ()), *(body.get("not_reviewed") or ())]
@@ -215,9 +216,14 @@ def _name_review_verdict(body: Mapping[str, Any]) -> str:
 
 
 def _describe_review(body: Mapping[str, Any]) -> str:
-    withheld = len(body.get("withheld", ()))
+    withheld = sum(not _is_over_budget(entry) for entry in body.get("withheld") or ())
     held = f" {withheld} withheld." if withheld else ""
     return str(body.get("summary", "")).partition("\n\n")[0] + held
+
+
+def _is_over_budget(withheld: object) -> bool:
+    """Whether this finding has no comment on its line, and is one of the review's findings all the same."""
+    return _as_mapping(withheld).get("reason") == "budget"
 
 
 def _describe_fix(body: Mapping[str, Any]) -> str:

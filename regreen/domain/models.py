@@ -191,7 +191,7 @@ class WalkthroughStep:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The complete result of a review; `findings` are posted in their order.
+    """The complete result of a review; `findings` are posted on their lines, in their order.
 
     `environment` says how the tests were set up and where that is known from; None where nothing was run.
     """
@@ -219,6 +219,16 @@ class Review:
         """What should have been read or run and was not: reviewers, then files."""
         names = [s.reviewer for s in self.skipped if not s.by_policy]
         return (*names, *(u.path for u in self.not_reviewed if not u.by_policy))
+
+    @property
+    def over_budget(self) -> tuple[Finding, ...]:
+        """The findings beyond the limit of comments on lines: the first have threads on their files."""
+        return tuple(w.finding for w in self.withheld if w.reason == "budget")
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """What the review counts and lists: the findings on lines, then those over the budget."""
+        return (*self.findings, *self.over_budget)
 
 
 @dataclass(frozen=True, slots=True)

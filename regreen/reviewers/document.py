@@ -27,6 +27,8 @@ def format_text(review: Review) -> str:
     lines += [*(f"  {row}" for row in _score_lines(review)), ""]
     for finding in review.findings:
         lines += _finding_lines(finding)
+    over = [f"over the limit of comments: {_finding_lines(f)[0]}" for f in review.over_budget]
+    lines += [*over, ""] if over else []
     if review.coverage:
         lines.append(_coverage_line(review))
     lines += (

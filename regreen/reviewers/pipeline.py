@@ -276,15 +276,15 @@ def compute_scores(
 ) -> tuple[dict[Dimension, int | None], dict[Dimension, str]]:
     """Each dimension's score and what it is made of. A finding costs by its severity, weighted by its confidence.
 
-    A withheld finding costs nothing: nobody sees it. One that a person dismissed is in `findings`: the code is as it
-    was, and the author of a change can dismiss what is said of it. Failing tests cost correctness as much as a critical finding,
+    A finding that is not sure enough costs nothing: nobody sees it. One that a person dismissed, or that is over the
+    budget of comments, is in `findings`: the code is as it was, and the author of a change can dismiss what is said of it. Failing tests cost correctness as much as a critical finding,
     unless all of them fail at the merge base too.
     """
     scores = {d: _score_dimension(d, reports, findings, context, tests) for d in DIMENSIONS}
-    kept = Counter(w.finding.dimension for w in withheld if w.reason in {"budget", "confidence"})
+    kept = Counter(w.finding.dimension for w in withheld if w.reason == "confidence")
     for dimension, count in kept.items():
         if (score := scores[dimension]).value is not None:
-            note = f"{score.rests_on}; {count} withheld, not counted"
+            note = f"{score.rests_on}; {count} not sure enough to be shown, not counted"
             scores[dimension] = DimensionScore(score.value, note)
     turned_down = Counter(w.finding.dimension for w in withheld if w.reason == "dismissed")
     for dimension, count in turned_down.items():
@@ -437,7 +437,9 @@ def review_change(
     )
     reports = _run_reviewers(replace(context, cancel=stop), reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
-    holds = (*ranking.findings, *ranking.standing, *ranking.dismissed)
+    over_budget = (w.finding for w in ranking.withheld if w.reason == "budget")
+    findings = (*ranking.findings, *over_budget)
+    holds = (*findings, *ranking.standing, *ranking.dismissed)
     tests = next((r.tests for _, r in reports if r.tests), None)
     valued, notes = compute_scores(reports, holds, ranking.withheld, context, tests)
     unread = _collect_unread(read, reports)
@@ -448,7 +450,7 @@ def review_change(
         summary=summarise_change(
             context,
             read.scope,
-            ranking.findings,
+            findings,
             _find_about(reports),
             standing=len(ranking.standing),
             not_read=unread,

@@ -9,7 +9,7 @@ from regreen_playground.model import Use
 from regreen_playground.things import Upload
 
 from tests.stories.conftest import Tell
-from tests.stories.story import Story
+from tests.stories.story import Story, shown_job
 from tests.stories.test_fixes import needs_sandbox
 
 FAULT = {
@@ -41,9 +41,24 @@ def test_what_is_over_the_budget_stands_once_in_threads_on_its_files(story: Stor
     assert len(on_files) == 2
     assert all("shop/run" in text for text in on_files)
     assert "Walkthrough by file" in pull.reviews[0]
+    assert "Beyond the limit of comments on lines: 2 in threads on their files." in pull.reviews[0]
+    assert (pull.check.title or "").startswith("3 findings, worst is critical")
+    assert '"findings": 3,' in (pull.check.summary or "")
+    for text in (pull.reviews[0], pull.check.summary or ""):
+        assert text.startswith("**3 findings: the worst is critical")
+        assert text.count("\n- **critical** `shop/run") == 3
+    page = shown_job(story, "review")
+    assert "3 findings" in page
+    assert "Withheld, above" not in page
+    first = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]
+    story.says("alice", f"/dismiss {first} a test server", on=pull)
+    story.work()
+    assert (pull.check.title or "").startswith("2 findings, worst is critical")
+    story.says("alice", f"/undismiss {first}", on=pull)
     story.pushes(pull, {"shop/other.py": "OTHER = 1\n"})
     story.work()
     assert len(pull.remarks) == 3
+    assert "3 earlier" in (pull.check.title or "")
 
 
 def test_a_clean_pull_request_gets_a_check_and_no_word(story: Story) -> None:

@@ -215,7 +215,9 @@ def _score(tmp_path: Path, tests: ReviewTestRun | None = None) -> tuple[int | No
 def test_a_withheld_finding_costs_no_score(tmp_path: Path) -> None:
     score, note = _score(tmp_path)
     assert score == 100
-    assert note == "no finding; read by ruff on 1 file; 200 withheld, not counted"
+    assert (
+        note == "no finding; read by ruff on 1 file; 200 not sure enough to be shown, not counted"
+    )
 
 
 def test_failing_tests_lower_the_score_and_say_so(tmp_path: Path) -> None:

@@ -121,11 +121,10 @@ def test_a_review() -> None:
     assert messages.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
 **1 finding: high, The last price is left out.**
 
-<details><summary>1 more, the worst of them in threads on their files</summary>
-
+- **high** `shop/prices.py:6` The last price is left out (92%, `F1`)
 - **high** `shop/prices.py:6` Another (92%, `F2`)
 
-</details>
+Beyond the limit of comments on lines: 1 in threads on their files.
 
 <details><summary>Statistics (risk low)</summary>
 

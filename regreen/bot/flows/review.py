@@ -232,10 +232,11 @@ class _ReviewFlow:
         if not stored:
             store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
         self._publish_review(review, asked_by or self._pull.author)
-        held = f" ({len(review.withheld)} withheld)" if review.withheld else ""
+        withheld = len(review.withheld) - len(review.over_budget)
+        held = f" ({withheld} withheld)" if withheld else ""
         if review.tests is not None and not review.tests.passed:
-            return f"the tests fail, {count_noun(len(review.findings), 'finding')}{held}"
-        return f"{count_noun(len(review.findings), 'finding')}{held}"
+            return f"the tests fail, {count_noun(len(review.all_findings), 'finding')}{held}"
+        return f"{count_noun(len(review.all_findings), 'finding')}{held}"
 
     def judge_tests(self, asked_by: str) -> None:
         """Say whether the tests of the pull request prove it."""
@@ -396,7 +397,7 @@ class _ReviewFlow:
         for finding in () if is_observed(self._github) else (*review.findings, *self._overflow):
             self._remembered.record_posted(finding, text_of)
         self._save_review(review, still_open)
-        detail = f"{count_noun(len(review.findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
+        detail = f"{count_noun(len(review.all_findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 
     def _post_review(self, review: Review) -> str:
@@ -448,7 +449,7 @@ class _ReviewFlow:
                     "still_open": [f.fingerprint for f in still_open],
                     "reproduce": messages.reproduce_review(review),
                     "snippets": {
-                        f.fingerprint: self._read_snippet(review, f) for f in review.findings
+                        f.fingerprint: self._read_snippet(review, f) for f in review.all_findings
                     },
                 },
             )
@@ -630,7 +631,7 @@ def post_review(github: GitHub, target: PostTarget, review: Review) -> str:
         names = "\n".join(sorted(finding.fingerprint for finding in fresh))
         digest = hashlib.sha256(names.encode()).hexdigest()[:16]
         mark = messages.make_marker("review", number, target.head, digest)
-        body = messages.review_body(new)
+        body = messages.review_body(review)
         again = messages.reproduce_review(review)
         comments = [messages.finding_comment(finding, again) for finding in fresh]
         try:

@@ -70,16 +70,12 @@ def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
 def overflow_comments(review: Review, reproduce: str = "") -> list[tuple[Finding, FileComment]]:
     """The findings over the budget of inline comments, each as a thread on its file, worst first; at most five."""
     comments = []
-    for finding in _find_overflow(review)[:_MAX_FILE_THREADS]:
+    for finding in review.over_budget[:_MAX_FILE_THREADS]:
         marker = make_marker("finding", finding.fingerprint)
         body = finding_comment(finding, reproduce).body.removesuffix(marker).rstrip()
         text = f"{_format_location(finding)}\n\n{body}"
         comments.append((finding, FileComment(finding.path, marker, text)))
     return comments
-
-
-def _find_overflow(review: Review) -> list[Finding]:
-    return [w.finding for w in review.withheld if w.reason == "budget"]
 
 
 def reproduce_review(review: Review) -> str:
@@ -91,12 +87,16 @@ def reproduce_review(review: Review) -> str:
 
 
 def review_body(review: Review, details_url: str = "") -> str:
-    """The text of a review that has findings: the worst first, then what was read, then folded statistics."""
+    """The text of a review that has findings: the worst, the list of several, then folded statistics."""
     lead, about, reading = _split_summary(review)
     parts = [f"**{inline_prose(lead)}**", inline_prose(about), *_describe_failing_tests(review)]
-    if overflow := _find_overflow(review):
-        title = f"{len(overflow)} more, the worst of them in threads on their files"
-        parts.append(fold_details(title, _list_findings(overflow)))
+    if len(review.all_findings) > 1:
+        parts.append(_list_findings(review.all_findings))
+    if review.over_budget:
+        listed = len(review.over_budget) - _MAX_FILE_THREADS
+        threads = f"{min(len(review.over_budget), _MAX_FILE_THREADS)} in threads on their files"
+        rest = f", {listed} in this list only" if listed > 0 else ""
+        parts.append(f"Beyond the limit of comments on lines: {threads}{rest}.")
     if review.walkthrough:
         rows = [
             f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
@@ -144,9 +144,12 @@ def review_check(
     `dismissed` holds what somebody dismissed, by fingerprint; `author` wrote the change. What was dismissed and
     still holds is no finding any more, and is named with who dismissed it, at every head.
     """
-    ruled_out = [f for f in (*review.findings, *standing) if f.fingerprint in dismissed]
+    found = review.all_findings
+    ruled_out = [f for f in (*found, *standing) if f.fingerprint in dismissed]
     review = replace(
-        review, findings=tuple(f for f in review.findings if f.fingerprint not in dismissed)
+        review,
+        findings=tuple(f for f in found if f.fingerprint not in dismissed),
+        withheld=(),
     )
     standing = [f for f in standing if f.fingerprint not in dismissed]
     conclusion = _conclude_review(review, config, standing)
