@@ -206,8 +206,11 @@ def _name_review_verdict(body: Mapping[str, Any]) -> str:
     if tests and tests.get("exit_code") != 0:
         return "tests fail"
     over_budget = [w for w in body.get("withheld") or () if _is_over_budget(w)]
-    if found := len(body.get("findings") or ()) + len(over_budget):
-        return count_noun(found, "finding")
+    everything = (*(body.get("findings") or ()), *over_budget)
+    dismissed = body.get("dismissed") or ()
+    found = [f for f in everything if _as_mapping(f).get("fingerprint") not in dismissed]
+    if found:
+        return count_noun(len(found), "finding")
     if body.get("still_open"):
         return f"{len(body['still_open'])} still open"
     left = [*(body.get("skipped") or ()), *(body.get("not_reviewed") or ())]
@@ -216,9 +219,13 @@ def _name_review_verdict(body: Mapping[str, Any]) -> str:
 
 
 def _describe_review(body: Mapping[str, Any]) -> str:
-    withheld = sum(not _is_over_budget(entry) for entry in body.get("withheld") or ())
+    shown = {"budget", "duplicate", "dismissed"}  # among the findings, or said of an earlier push
+    reasons = [_as_mapping(entry).get("reason") for entry in body.get("withheld") or ()]
+    withheld = sum(reason not in shown for reason in reasons)
     held = f" {withheld} withheld." if withheld else ""
-    return str(body.get("summary", "")).partition("\n\n")[0] + held
+    headline = body.get("headline")
+    lead = f"{headline}." if headline else str(body.get("summary", "")).partition("\n\n")[0]
+    return lead + held
 
 
 def _is_over_budget(withheld: object) -> bool:

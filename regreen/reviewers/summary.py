@@ -98,12 +98,19 @@ def describe_result(findings: Sequence[Finding], standing: int, tests: ReviewTes
         number = count_noun(len(findings), "new finding" if standing else "finding")
         which = "" if len(findings) == 1 else "the worst is "
         sentences.append(f"{number}: {which}{worst.severity}, {worst.title.rstrip('.')}.")
+        if standing:
+            is_open = "is" if standing == 1 else "are"
+            sentences.append(f"{count_noun(standing, 'earlier finding')} {is_open} still open.")
     else:
-        sentences.append("No new findings." if standing else "No findings.")
-    if standing:
-        is_open = "is" if standing == 1 else "are"
-        sentences.append(f"{count_noun(standing, 'earlier finding')} {is_open} still open.")
+        sentences.append(f"{describe_open(standing)}.")
     return " ".join(sentences)
+
+
+def describe_open(standing: int) -> str:
+    """The result of a review that found nothing new, by the number of earlier findings that still hold."""
+    if not standing:
+        return "No findings"
+    return f"No new findings; {count_noun(standing, 'earlier one')} still open"
 
 
 def find_worst(findings: Sequence[Finding]) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from regreen_playground.things import ReviewComment
 
-from tests.stories.story import SeenPull, Story
+from tests.stories.story import SeenPull, Story, shown_job
 from tests.stories.test_reviews import FAULT
 
 PATH = "shop/run.py"
@@ -33,8 +33,8 @@ def test_a_finding_that_moves_is_not_said_again_and_keeps_the_check_from_green(
     assert len(pull.remarks) == said
     assert threads(pull) == [False] * said
     assert "Still open:" in (pull.check.summary or "")
-    assert pull.check.title == f"No new findings, {said} earlier findings still open".replace(
-        "1 earlier findings", "1 earlier finding"
+    assert pull.check.title == f"No new findings; {said} earlier ones still open".replace(
+        "1 earlier ones", "1 earlier one"
     )
     assert "No findings" not in (pull.check.summary or "")
     assert "security | 100" not in (pull.check.summary or ""), "what stands still costs its score"
@@ -123,8 +123,12 @@ def test_a_dismissal_is_named_and_counted_at_every_later_push(story: Story) -> N
     assert "1 dismissed, still counted" in statistics(pull)
     story.says("alice", f"/undismiss {wanted}", on=pull)
     story.work()
-    assert "earlier finding" in (pull.check.title or "")
-    assert f"`{wanted}`)" in (pull.check.summary or "").partition("Still open:")[2]
+    headline, _, still_open = (pull.check.summary or "").partition("Still open:")
+    assert f"`{wanted}`)" in still_open
+    assert "No findings" not in headline
+    for text in (pull.check.title or "", headline, shown_job(story, "review")):
+        assert "No new findings; " in text
+        assert "still open" in text
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
     assert [line for _, line, _ in pull.remarks] == ([6] if knows else [6, 9])
     assert pull.checks == {"Regreen": "neutral"}
     if knows:
-        assert pull.check.title == "No new findings, 1 earlier finding still open"
+        assert pull.check.title == "No new findings; 1 earlier one still open"
         _, _, still_open = (pull.check.summary or "").partition("Still open:")
         assert "The first price is left out" in still_open
         thread = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -133,18 +133,29 @@ def refresh_check(
         return
     review = _review_from(json.loads(stored.body))
     posted = PostedFindings(services.store, github.repo, number)
+    standing, dismissed = posted.still_standing(review), posted.dismissals()
     check = messages.review_check(
         review,
         config,
         external_id=key,
         details_url=services.job_page_url(newest[0].job),
-        standing=posted.still_standing(review),
-        dismissed=posted.dismissals(),
+        standing=standing,
+        dismissed=dismissed,
         author=newest[0].body.get("author", ""),
     )
     github.post_check_run(check)
     conclusion = f"{check.conclusion}: {check.title}"
     services.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
+    shown = {**newest[0].body, **_describe_for_dashboard(check, standing, dismissed)}
+    services.store.save_document(replace(newest[0], body=shown))
+
+
+def _describe_for_dashboard(
+    check: CheckRun, standing: Sequence[Finding], dismissed: Collection[str]
+) -> dict[str, object]:
+    """What the dashboard shows of a review as its check run says it."""
+    still_open = [f.fingerprint for f in standing if f.fingerprint not in dismissed]
+    return {"headline": check.title, "still_open": still_open, "dismissed": sorted(dismissed)}
 
 
 def _external_id(record: JobRecord) -> str:
@@ -396,7 +407,7 @@ class _ReviewFlow:
         # what was only observed is posted once the repository's mode is `act`
         for finding in () if is_observed(self._github) else (*review.findings, *self._overflow):
             self._remembered.record_posted(finding, text_of)
-        self._save_review(review, still_open)
+        self._save_review(review, _describe_for_dashboard(check, standing, dismissed))
         detail = f"{count_noun(len(review.all_findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 
@@ -432,7 +443,7 @@ class _ReviewFlow:
         data = self._git.show(review.head if side == "RIGHT" else review.merge_base, path)
         return None if data is None else data.decode("utf-8", "replace")
 
-    def _save_review(self, review: Review, still_open: Sequence[Finding]) -> None:
+    def _save_review(self, review: Review, shown: dict[str, object]) -> None:
         self._desk.store.save_document(
             ResultDocument(
                 kind="review",
@@ -446,7 +457,7 @@ class _ReviewFlow:
                     "title": self._pull.title,
                     "author": self._pull.author,
                     "waits_for_approval": self._waits_for_approval,
-                    "still_open": [f.fingerprint for f in still_open],
+                    **shown,
                     "reproduce": messages.reproduce_review(review),
                     "snippets": {
                         f.fingerprint: self._read_snippet(review, f) for f in review.all_findings

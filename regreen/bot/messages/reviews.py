@@ -35,7 +35,7 @@ from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severit
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.domain.state_records import Dismissal
 from regreen.environment.preparation import render_environment
-from regreen.reviewers.summary import describe_result, find_worst
+from regreen.reviewers.summary import describe_open, describe_result, find_worst
 
 CHECK_NAME = "Regreen"
 _FIX_BUTTON = Button("Fix", "Repair the failing tests, as a draft PR", "fix")
@@ -154,7 +154,11 @@ def review_check(
     standing = [f for f in standing if f.fingerprint not in dismissed]
     conclusion = _conclude_review(review, config, standing)
     lead, about, reading = _split_summary(review)
-    lead = describe_result(review.findings, len(standing), review.tests) if ruled_out else lead
+    lead = (
+        describe_result(review.findings, len(standing), review.tests)
+        if ruled_out or standing
+        else lead
+    )
     parts = [note, f"**{inline_prose(lead)}**", inline_prose(about)]
     parts += _describe_failing_tests(review)
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
@@ -395,7 +399,7 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
         number = count_noun(len(review.findings), "finding")
         parts.append(f"{number}, worst is {worst.severity}: {strip_markdown(worst.title)}")
     elif standing:
-        parts.append(f"No new findings, {count_noun(len(standing), 'earlier finding')} still open")
+        parts.append(describe_open(len(standing)))
     if not review.findings and review.gaps:
         more = f" and {len(review.gaps) - 3} more" if len(review.gaps) > 3 else ""
         parts.append(f"Not reviewed: {', '.join(review.gaps[:3])}{more}")
