@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from regreen_playground.things import ReviewComment
 
@@ -58,7 +60,10 @@ def test_a_mended_finding_has_its_thread_resolved(story: Story) -> None:
     story.pushes(pull, {PATH: MENDED})
     story.work()
     assert all(threads(pull))
-    assert "Fixed since the last review: " in (pull.check.summary or "")
+    _, _, fixed = (pull.check.summary or "").partition("Fixed since the last review:\n\n")
+    assert re.match(r"- `shop/run.py` .{10,} \(`\w+`\)\n", fixed)
+    _, _, shown = shown_job(story, "review").partition("Fixed since the review before")
+    assert "shop/run.py" in shown.partition("</ul>")[0]
 
 
 @pytest.mark.slow

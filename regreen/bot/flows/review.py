@@ -134,12 +134,14 @@ def refresh_check(
     review = _review_from(json.loads(stored.body))
     posted = PostedFindings(services.store, github.repo, number)
     standing, dismissed = posted.still_standing(review), posted.dismissals()
+    fixed = [messages.FixedFinding(**one) for one in newest[0].body.get("fixed") or ()]
     check = messages.review_check(
         review,
         config,
         external_id=key,
         details_url=services.job_page_url(newest[0].job),
         standing=standing,
+        fixed=fixed,
         dismissed=dismissed,
         author=newest[0].body.get("author", ""),
     )
@@ -372,14 +374,12 @@ class _ReviewFlow:
             note = "\n\n".join(n for n in (note, self._post_review(review)) if n)
         text_of = partial(self._read_text, review)
         gone = self._remembered.find_gone(review, text_of)
+        posted = self._remembered.load_posted() if gone else {}
+        left = [posted[name] for name in sorted(gone)]
+        fixed = [messages.FixedFinding(f.id, f.path, f.title) for f in left]
         if gone:
             self._job.check_cancelled()
-            posted = self._remembered.load_posted()
-            feedback.record_fixed(
-                self._desk,
-                [posted[name] for name in gone],
-                lambda path: text_of(path, "RIGHT"),
-            )
+            feedback.record_fixed(self._desk, left, lambda path: text_of(path, "RIGHT"))
             self._remembered.forget_findings(gone)
         self._remembered.close_threads(self._github, pull.number, gone)
         standing, dismissed = self._remembered.still_standing(review), self._remembered.dismissals()
@@ -397,7 +397,7 @@ class _ReviewFlow:
             details_url=self._desk.job_page_url(self._job.record.id),
             note=note,
             standing=standing,
-            fixed=len(gone),
+            fixed=fixed,
             dismissed=dismissed,
             author=pull.author,
         )
@@ -407,7 +407,8 @@ class _ReviewFlow:
         # what was only observed is posted once the repository's mode is `act`
         for finding in () if is_observed(self._github) else (*review.findings, *self._overflow):
             self._remembered.record_posted(finding, text_of)
-        self._save_review(review, _describe_for_dashboard(check, standing, dismissed))
+        shown = _describe_for_dashboard(check, standing, dismissed)
+        self._save_review(review, {**shown, "fixed": [asdict(one) for one in fixed]})
         detail = f"{count_noun(len(review.all_findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 

@@ -36,6 +36,7 @@ from regreen.bot.messages.markup import add_verdict, fence_code, make_marker
 from regreen.bot.messages.proofs import proof_check, unproven_check
 from regreen.bot.messages.reviews import (
     CHECK_NAME,
+    FixedFinding,
     QueuedPull,
     describe_unusable_config,
     finding_comment,
@@ -85,6 +86,7 @@ __all__ = [
     "CHECK_NAME",
     "REGRESSION_LABEL",
     "REPAIR_CHECK",
+    "FixedFinding",
     "QueuedPull",
     "add_verdict",
     "answer_body",

@@ -43,12 +43,22 @@ _BISECT_BUTTON = Button("Bisect", "Find the commit that broke the tests", "bisec
 _EXPLAIN_BUTTON = Button("Explain", "What it changes and what goes wrong", "explain")
 _SEVERITY_ORDER: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 _MAX_FILE_THREADS = 5
+_MAX_FIXED = 5
 _ANNOTATION_LEVELS: dict[Severity, AnnotationLevel] = {
     "low": "notice",
     "medium": "warning",
     "high": "warning",
     "critical": "failure",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFinding:
+    """A finding of an earlier push that is gone, as its thread names it."""
+
+    id: str
+    path: str
+    title: str
 
 
 def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
@@ -134,13 +144,13 @@ def review_check(
     details_url: str,
     note: str = "",
     standing: Sequence[Finding] = (),
-    fixed: int = 0,
+    fixed: Sequence[FixedFinding] = (),
     dismissed: Mapping[str, Dismissal] = {},
     author: str = "",
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
-    `standing` was posted for an earlier push and still holds; `fixed` counts posted findings that are gone;
+    `standing` was posted for an earlier push and still holds; `fixed` are posted findings that are gone;
     `dismissed` holds what somebody dismissed, by fingerprint; `author` wrote the change. What was dismissed and
     still holds is no finding any more, and is named with who dismissed it, at every head.
     """
@@ -199,7 +209,7 @@ def review_check(
         conclusion=check.conclusion,
         findings=len(review.findings),
         still_open=len(standing),
-        fixed=fixed,
+        fixed=len(fixed),
         dismissed=len(ruled_out),
         worst=find_worst(everything).severity if everything else None,
         tests=None if tests is None else "passed" if tests.passed else "failed",
@@ -409,9 +419,11 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
     return "; ".join(parts)[:250]
 
 
-def _describe_earlier_findings(standing: Sequence[Finding], fixed: int) -> str:
+def _describe_earlier_findings(standing: Sequence[Finding], fixed: Sequence[FixedFinding]) -> str:
     """What became of the findings of earlier pushes."""
-    parts = [f"Fixed since the last review: {count_noun(fixed, 'finding')}."] if fixed else []
+    rows = [f"- {code_span(f.path)} {inline_prose(f.title)} (`{f.id}`)" for f in fixed[:_MAX_FIXED]]
+    rows += [f"- and {len(fixed) - _MAX_FIXED} more"] if len(fixed) > _MAX_FIXED else []
+    parts = ["Fixed since the last review:\n\n" + "\n".join(rows)] if fixed else []
     if standing:
         parts.append(f"Still open:\n\n{_list_findings(standing)}")
     return "\n\n".join(parts)
