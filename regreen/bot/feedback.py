@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from regreen.bot.messages.markup import has_marker
 from regreen.bot.posted_findings import (
@@ -17,7 +18,13 @@ from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import ThreadChanged
 from regreen.domain.github import PERMISSION_LEVELS, REVIEW_SCOPE, GitHub, ReviewComment
 from regreen.domain.records import Store
-from regreen.domain.state_records import FindingOutcome, OutcomeKind, PostedFinding
+from regreen.domain.state_records import (
+    BY_REPLY,
+    BY_THUMB,
+    FindingOutcome,
+    OutcomeKind,
+    PostedFinding,
+)
 from regreen.reviewers.calibration import Weights
 from regreen.reviewers.learning import (
     OUTCOME_PRIORITY,
@@ -58,10 +65,13 @@ def collect_feedback(services: Services, github: GitHub, number: int) -> None:
     if not posted:
         return
     outcomes = OutcomeStore(services.store)
-    for fingerprint, how in read_feedback(github, number, set(posted)).items():
+    known = remembered.dismissals()
+    for fingerprint, answer in read_feedback(github, number, set(posted)).items():
+        how = answer.how
         outcomes.record_outcome(make_outcome(posted[fingerprint], how, services.clock.now()))
         if how in _DISMISSING_OUTCOMES:
-            remembered.dismiss(fingerprint, "", f"people said so ({how})")
+            if fingerprint not in known:  # else it is kept who dismissed it first, and when
+                remembered.dismiss(fingerprint, answer.login, answer.words)
             remembered.close_threads(github, number, {fingerprint})
 
 
@@ -147,7 +157,16 @@ class OutcomeStore:
         return calibration_bins(self.list_outcomes(repo))
 
 
-def read_feedback(github: GitHub, number: int, fingerprints: set[str]) -> dict[str, OutcomeKind]:
+@dataclass(frozen=True, slots=True)
+class FindingAnswer:
+    """What a person said of a finding, and in which way."""
+
+    how: OutcomeKind
+    login: str
+    words: str = ""
+
+
+def read_feedback(github: GitHub, number: int, fingerprints: set[str]) -> dict[str, FindingAnswer]:
     """What people with write access answered to these findings, by reaction or reply.
 
     A failure to read feedback is logged and otherwise ignored.
@@ -164,18 +183,20 @@ def read_feedback(github: GitHub, number: int, fingerprints: set[str]) -> dict[s
         if not by_id:
             return {}
         teaches = _FeedbackAuthors(github)
-        outcomes: dict[str, OutcomeKind] = {}
+        answers: dict[str, FindingAnswer] = {}
         for remark in remarks:
             if (found := _find_outcome_of_comment(remark, by_id, teaches)) is None:
                 continue
-            name, how = found
-            known = outcomes.get(name)
-            if known is None or OUTCOME_PRIORITY.index(how) <= OUTCOME_PRIORITY.index(known):
-                outcomes[name] = how
+            name, answer = found
+            known = answers.get(name)
+            if known is None or OUTCOME_PRIORITY.index(answer.how) <= OUTCOME_PRIORITY.index(
+                known.how
+            ):
+                answers[name] = answer
     except (OutsideError, UserError) as error:
         _log.warning("feedback on %s#%d is not read: %s", github.repo, number, error)
         return {}
-    return outcomes
+    return answers
 
 
 class _FeedbackAuthors:
@@ -194,13 +215,18 @@ class _FeedbackAuthors:
 
 def _find_outcome_of_comment(
     remark: ReviewComment, by_id: dict[int, str], teaches: _FeedbackAuthors
-) -> tuple[str, OutcomeKind] | None:
+) -> tuple[str, FindingAnswer] | None:
     """The finding that a comment says something about, and what it says, by reaction or by reply."""
     if remark.id in by_id:
-        if any(teaches(login) for login in remark.down):
-            return by_id[remark.id], "down"
-        return (by_id[remark.id], "up") if any(teaches(login) for login in remark.up) else None
+        if login := next(filter(teaches, remark.down), ""):
+            return by_id[remark.id], FindingAnswer("down", login, BY_THUMB)
+        login = next(filter(teaches, remark.up), "")
+        return (by_id[remark.id], FindingAnswer("up", login)) if login else None
     if remark.reply_to not in by_id or remark.by_bot:
         return None
     outcome = classify_reply(remark.body)
-    return (by_id[remark.reply_to], outcome) if outcome and teaches(remark.author) else None
+    if outcome is None or not teaches(remark.author):
+        return None
+    said = " ".join(x for x in remark.body.split("\n") if not x.lstrip().startswith(">"))
+    words = f"{BY_REPLY}, {' '.join(said.split())[:200]}"
+    return by_id[remark.reply_to], FindingAnswer(outcome, remark.author, words)

@@ -193,6 +193,29 @@ def test_a_reply_that_denies_turns_the_finding_down(story: Story) -> None:
     assert sum(wanted in text for _, _, text in pull.remarks) == 1
 
 
+def test_who_dismissed_by_a_thumb_or_a_reply_is_named_with_the_day(story: Story) -> None:
+    other = {"shop/other.py": SHELL.replace("def run", "def other")}
+    pull = story.pull({**FAULT, **other})
+    story.work()
+    by_path = {t.comments[0].path: t.comments[0] for t in pull.raw.threads}
+    story.state.react(by_path[PATH], "-1", by="alice")
+    said = "> shell\nFalse positive: a test server"
+    story.state.reply(pull.raw, by_path["shop/other.py"], said, by="alice")
+    for number in (1, 2):
+        story.pushes(pull, {"shop/note.py": f"NOTE = {number}\n"})
+        story.work()
+    by = f"dismissed by `alice`, the author of this change on {story.clock.now():%Y-%m-%d}: "
+    shown = pull.check.summary or ""
+    assert f"; {by}with a thumb down\n" in shown
+    assert f"; {by}by a reply, False positive: a test server" in shown
+    assert "2 dismissed by the author of the change" in (pull.check.title or "")
+    assert "with a thumb down" in shown_job(story, "review")
+    wanted = finding(pull)
+    story.says("alice", f"/undismiss {wanted}", on=pull)
+    story.work()
+    assert "the next review dismisses it again" in pull.comments[-1]
+
+
 @pytest.mark.slow
 def test_a_thread_that_a_person_resolves_is_not_opened_again_until_it_is_reopened(
     story: Story,

@@ -79,9 +79,10 @@ def finding_dismissed(title: str, undo: str, author: str = "") -> str:
 
 def finding_restored(title: str, dismissal: Dismissal) -> str:
     """`/undismiss` has taken a dismissal back; where people's answers made it, these still stand."""
-    head = f"Counts again: {inline_prose(title)}"
-    if dismissal.login:
-        return f"{head} (was dismissed by {code_span(dismissal.login)})."
+    who = f" (was dismissed by {code_span(dismissal.login)})" if dismissal.login else ""
+    head = f"Counts again: {inline_prose(title)}{who}"
+    if not dismissal.is_answer:
+        return f"{head}."
     return f"{head}. While the answer on its comment that dismissed it stands, the next review dismisses it again."
 
 

@@ -222,9 +222,8 @@ def _describe_dismissal(dismissal: Dismissal, author: str) -> str:
     own = ", the author of this change" if author and dismissal.login == author else ""
     why = inline_prose(dismissal.reason[:200]) or "no reason was given"
     day = f" on {dismissal.at:%Y-%m-%d}" if dismissal.stored else ""
-    return (
-        f"; dismissed by {code_span(dismissal.login)}{own}{day}: {why}" if dismissal.login else ""
-    )
+    who = f" by {code_span(dismissal.login)}" if dismissal.login else ""
+    return f"; dismissed{who}{own}{day}: {why}"
 
 
 def _name_dismissals(
