@@ -40,7 +40,6 @@ from regreen.domain.events import (
 )
 from regreen.domain.github import COMMENT_SCOPE, PERMISSION_LEVELS, GitHub, Permission, PullRequest
 from regreen.domain.records import JobKind, JobRecord
-from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
 from regreen.reviewers.learning import rule_statistics
 
@@ -295,7 +294,7 @@ def _unclear_arguments(name: CommandName, rest: str, prefix: str, line: int) -> 
 
 PublishFix = Callable[[Job, RepositoryRef, str, str], str | None]
 """Publishes the fix that waits on an issue or pull request ("7") or commit ("@SHA"); None where none waits."""
-RefreshCheck = Callable[[RepositoryRef, int, RepoConfig], None]
+RefreshCheck = Callable[[RepositoryRef, int, LoadedConfig], None]
 """Posts the newest review's check run again, after a finding was dismissed."""
 
 _BUTTON_COMMANDS: dict[str, CommandName] = {
@@ -574,7 +573,7 @@ class CommandHandler:
             feedback.withdraw_dismissal(self._desk, github, finding)
         else:
             self._record_dismissal(event, github, finding, reason)
-        self._refresh(event.where, event.number, context.loaded.config)
+        self._refresh(event.where, event.number, context.loaded)
         if undo:
             return messages.finding_restored(finding.title, dismissed[finding.fingerprint])
         is_own = context.pull is not None and context.pull.author == context.login

@@ -142,6 +142,9 @@ def test_a_broken_configuration_leaves_the_last_valid_one_in_force(story: Story)
     story.work()
     assert pull.checks == {"Regreen": "neutral"}
     assert "line 1: `review.drafts`" in (pull.check.summary or "")
+    title = pull.check.title or ""
+    assert title.startswith(".github/regreen.yml cannot be used (line 1: review.drafts: ")
+    assert title.endswith("); No findings (no model configured)")
 
 
 def test_reviews_can_be_switched_off_and_asked_for(story: Story) -> None:

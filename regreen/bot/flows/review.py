@@ -122,7 +122,7 @@ def report_stopped_review(
 
 
 def refresh_check(
-    services: Services, where: RepositoryRef, number: int, config: RepoConfig
+    services: Services, where: RepositoryRef, number: int, loaded: LoadedConfig
 ) -> None:
     """Post the check run of the newest review once more, without the findings that were dismissed since."""
     github = services.github_client(where, REVIEW_SCOPE)
@@ -137,9 +137,10 @@ def refresh_check(
     fixed = [messages.FixedFinding(**one) for one in newest[0].body.get("fixed") or ()]
     check = messages.review_check(
         review,
-        config,
+        loaded.config,
         external_id=key,
         details_url=services.job_page_url(newest[0].job),
+        problems=loaded.problems,
         standing=standing,
         fixed=fixed,
         dismissed=dismissed,
@@ -364,14 +365,10 @@ class _ReviewFlow:
 
     def _publish_review(self, review: Review, asked_by: str) -> None:
         pull, config = self._pull, self._loaded.config
-        note = (
-            messages.describe_unusable_config(self._loaded.problems)
-            if self._loaded.problems
-            else ""
-        )
+        note = ""
         if review.findings:
             self._job.check_cancelled()
-            note = "\n\n".join(n for n in (note, self._post_review(review)) if n)
+            note = self._post_review(review)
         text_of = partial(self._read_text, review)
         gone = self._remembered.find_gone(review, text_of)
         posted = self._remembered.load_posted() if gone else {}
@@ -396,6 +393,7 @@ class _ReviewFlow:
             external_id=self._external_id,
             details_url=self._desk.job_page_url(self._job.record.id),
             note=note,
+            problems=self._loaded.problems,
             standing=standing,
             fixed=fixed,
             dismissed=dismissed,

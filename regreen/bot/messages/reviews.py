@@ -143,6 +143,7 @@ def review_check(
     external_id: str,
     details_url: str,
     note: str = "",
+    problems: Sequence[ConfigProblem] = (),
     standing: Sequence[Finding] = (),
     fixed: Sequence[FixedFinding] = (),
     dismissed: Mapping[str, Dismissal] = {},
@@ -150,10 +151,12 @@ def review_check(
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
-    `standing` was posted for an earlier push and still holds; `fixed` are posted findings that are gone;
+    `problems` are the faults of the repository's configuration; `standing` was posted for an earlier push and still holds; `fixed` are posted findings that are gone;
     `dismissed` holds what somebody dismissed, by fingerprint; `author` wrote the change. What was dismissed and
     still holds is no finding any more, and is named with who dismissed it, at every head.
     """
+    broken = describe_unusable_config(problems) if problems else ""
+    note = "\n\n".join(n for n in (broken, note) if n)
     found = review.all_findings
     ruled_out = [f for f in (*found, *standing) if f.fingerprint in dismissed]
     review = replace(
@@ -193,7 +196,10 @@ def review_check(
         head_sha=review.head,
         external_id=external_id,
         title=to_plain_line(
-            _check_title(review, standing) + _name_dismissals(ruled_out, dismissed, author), 250
+            _name_problem(problems)
+            + _check_title(review, standing)
+            + _name_dismissals(ruled_out, dismissed, author),
+            250,
         ),
         summary="\n\n".join(p for p in parts if p),
         conclusion="neutral" if note and conclusion == "success" else conclusion,
@@ -240,6 +246,16 @@ def _name_dismissals(
         worst = "" if len(theirs) == 1 else ", worst is " + find_worst(theirs).severity
         parts.append(f"; {number} dismissed{f' by {who}' if who else ''}{worst}")
     return "".join(parts)
+
+
+def _name_problem(problems: Sequence[ConfigProblem]) -> str:
+    """The configuration's first fault, for the title."""
+    if not problems:
+        return ""
+    first = problems[0]
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    fault = f"line {first.line}: {first.key or 'file'}: {first.message[:80]}"
+    return f"{CONFIG_PATH} cannot be used ({fault}{more}); "
 
 
 def _name_verdict(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:
