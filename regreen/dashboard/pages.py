@@ -179,8 +179,9 @@ def summarize_result(document: ResultDocument) -> ResultSummary:
             return ResultSummary(document, verdict, _describe_bisection(body)[:300])
         case "why" | "prove":
             verdict = str(body.get("verdict") or "unknown").replace("_", " ")
-            verdict = CAUSE_WORDS.get(verdict, verdict)
-            return ResultSummary(document, verdict, str(body.get("reason") or "")[:300])
+            verdict = "tests fail" if body.get("failing") else CAUSE_WORDS.get(verdict, verdict)
+            line = str(body.get("headline") or body.get("reason") or "")
+            return ResultSummary(document, verdict, line[:300])
 
 
 def view_result(document: ResultDocument) -> ResultView:

@@ -10,7 +10,7 @@ from regreen_playground.acts.actions import JobReport
 from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.state_records import OpenRepair
 from tests.stories.conftest import Tell
-from tests.stories.story import REPO, SeenPull, Story, proven_sandbox
+from tests.stories.story import REPO, SeenPull, Story, proven_sandbox, shown_job
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_trust import Prepared
 
@@ -191,6 +191,9 @@ def test_the_tests_of_a_change_are_judged_once(
     story.pushes(pull, {"tests/test_red.py": "def test_red():\n    assert 1 == 2\n"})
     story.work()
     assert pull.checks["regreen/prove"] == "neutral"
+    page = shown_job(story, "review")
+    assert "Faults in the changed lines are not judged: tests fail at this commit" in page
+    assert (pull.check.title or "no title") in page
     story.says("alice", "/prove", on=pull)
     story.work()
     said = (

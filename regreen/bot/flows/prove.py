@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from pydantic import TypeAdapter
@@ -104,14 +104,16 @@ class _ProofFlow:
         try:
             result, repeat = self._find_proof(tests, asked_by)
             page = self.services.job_page_url(self.job.record.id)
+            failing = self._list_failing_tests()
             check = messages.proof_check(
                 head,
                 result,
                 required=self.config.prove.required,
                 repeat=repeat or again,
                 page=page,
-                failing=self._list_failing_tests(),
+                failing=failing,
             )
+            self._save_proof(messages.judge_at_commit(result, failing), check, failing)
         except NoSandbox:
             check = messages.unproven_check(
                 head, "no sandbox works here, and nothing runs outside of one", again
@@ -182,25 +184,31 @@ class _ProofFlow:
         services.store.save(
             FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat}))
         )
+        return result, repeat
+
+    def _save_proof(self, result: ProofResult, check: CheckRun, failing: Sequence[str]) -> None:
+        """Save for the dashboard what the check run says."""
+        pull = self.pull
         body = {
             "version": 1,
-            **asdict(result),
+            **asdict(replace(result, capsule=None)),
             "head": pull.head_sha,
             "title": pull.title,
             "author": pull.author,
+            "headline": check.title,
+            "failing": list(failing[:20]),
         }
-        services.store.save_document(
+        self.services.store.save_document(
             ResultDocument(
                 "prove",
                 self.repository.full_name,
                 pull.number,
                 pull.head_sha,
-                job.record.id,
-                services.clock.now(),
+                self.job.record.id,
+                self.services.clock.now(),
                 body,
             )
         )
-        return result, repeat
 
 
 def _digest_inputs(git: Mirror, work: ProofJob) -> str:

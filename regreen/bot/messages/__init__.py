@@ -33,7 +33,7 @@ from regreen.bot.messages.command_replies import (
     work_started,
 )
 from regreen.bot.messages.markup import add_verdict, fence_code, make_marker
-from regreen.bot.messages.proofs import proof_check, unproven_check
+from regreen.bot.messages.proofs import judge_at_commit, proof_check, unproven_check
 from regreen.bot.messages.reviews import (
     CHECK_NAME,
     FixedFinding,
@@ -123,6 +123,7 @@ __all__ = [
     "job_failed",
     "job_retried",
     "jobs_cancelled",
+    "judge_at_commit",
     "make_cause_document",
     "make_marker",
     "merge_group_check",

@@ -20,6 +20,7 @@ PROOF_CHECK = "regreen/prove"
 _MAX_TITLE_CHARS = 140
 _MAX_ROWS = 20
 _UNJUDGED = "what could not be judged blocks nothing"
+UNJUDGED_FAULTS = "faults in the changed lines are not judged: tests fail at this commit"
 _RED_HEAD = "tests fail at this commit, which is for the project's own CI to block"
 
 _WORDS = {
@@ -81,10 +82,8 @@ def proof_check(
     `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
     tests might notice once they pass.
     """
-    unjudged = ""
-    if failing:
-        unjudged = "faults in the changed lines are not judged: tests fail at this commit"
-        result = _drop_judged_faults(result, unjudged)
+    unjudged = UNJUDGED_FAULTS if failing else ""
+    result = judge_at_commit(result, failing)
     is_held = result.verdict in {"proven", "nothing_to_prove"} and not failing
     held: Conclusion = "success" if is_held else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
@@ -134,8 +133,11 @@ def proof_check(
     return add_verdict(check, result.verdict, tests=len(result.tests))
 
 
-def _drop_judged_faults(result: ProofResult, why: str) -> ProofResult:
-    """The result without what rests on faults that no test noticed, each for this reason."""
+def judge_at_commit(result: ProofResult, failing: Sequence[str]) -> ProofResult:
+    """The result; where tests fail at the commit, without what rests on faults that no test noticed."""
+    if not failing:
+        return result
+    why = UNJUDGED_FAULTS
     tests = tuple(
         replace(test, verdict="inconclusive", reason=why)
         if test.verdict == "not_discriminating"
