@@ -25,7 +25,7 @@ from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import Candidate, WarmEngine
 from regreen.gate.checks.silenced_errors import check_silenced_errors
 from regreen.gate.checks.tests_kept import check_assertions
-from regreen.gate.facts import find_functions, find_nodes
+from regreen.gate.facts import PythonFunction, find_functions, find_nodes
 from regreen.gate.judge import changed_files
 from regreen.languages.python.dependencies import add_missing_pytest
 from regreen.languages.python.test_tools import (
@@ -185,12 +185,13 @@ class TestProof:
 
 @dataclass(frozen=True, slots=True)
 class TriedMutant:
-    """A fault in a changed line, and the first test that notices it."""
+    """A fault in a changed line, the first test that notices it, and the function that it is in, where that is known."""
 
     path: str
     line: int
     change: str
     killed_by: str | None
+    function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -995,9 +996,20 @@ def _list_platform_lines(sources: Sequence[PatchedFile]) -> frozenset[tuple[str,
     )
 
 
+def _find_function(functions: Mapping[str, PythonFunction], line: int) -> str:
+    """The innermost function that a line is in; "" outside of all."""
+    around = {
+        name: node.lineno
+        for name, node in functions.items()
+        if node.lineno <= line <= (node.end_lineno or node.lineno)
+    }
+    return max(around, key=lambda name: around[name], default="")
+
+
 def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
     """Faults in the changed lines of a file, spread over them. Call it in a child process."""
     make_mutants, text = find_mutation(file.path), file.new or ""
+    functions = find_functions(file.new_tree)
     numbers = [number for number, line in file.added_lines if line.strip()]
     if make_mutants is None or not numbers:
         return []
@@ -1009,7 +1021,8 @@ def _mutate_file(file: PatchedFile, most: int) -> list[tuple[TriedMutant, str]]:
             changed = edit.apply_to(text)
             line = changed.splitlines()[edit.line - 1].strip()[:120]
             if parses(file.path, changed):
-                found.append((TriedMutant(file.path, edit.line, line, None), changed))
+                function = _find_function(functions, edit.line)
+                found.append((TriedMutant(file.path, edit.line, line, None, function), changed))
         if len(found) >= most:
             break
     return found[:most]

@@ -107,6 +107,10 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(made: Reposit
     assert [(claim["text"], claim["holds"]) for claim in document["claims"]] == [("Fix #7", True)]
     assert {mutant["path"] for mutant in document["mutants"]} == {"calc.py"}
     assert any(mutant["killed_by"] for mutant in document["mutants"])
+    lines = (made.path / "calc.py").read_text().splitlines()
+    for mutant in document["mutants"]:
+        above = [x for x in lines[: mutant["line"]] if x.startswith("def ")]
+        assert above[-1].startswith(f"def {mutant['function']}(")
     words = ["replay", document["capsule"], "--repo", str(made.path)]
     again = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
     assert (again.stdout.split()[0], again.return_value) == ("same", 0)

@@ -48,6 +48,22 @@ def describe_mutants(result: ProofResult, show_path: Callable[[str], str] = str)
     return f"{lived} of {total} faults in the changed lines are not noticed by {by}"
 
 
+def describe_extent(result: ProofResult) -> str:
+    """How much of the change the tests prove, where faults in it pass unnoticed; "" where all of it."""
+    lived = sum(mutant.killed_by is None for mutant in result.mutants)
+    if result.verdict != "proven" or not lived:
+        return ""
+    noticed: dict[str, bool] = {}
+    for mutant in result.mutants:
+        if name := mutant.function:
+            noticed[name] = noticed.get(name, False) or mutant.killed_by is not None
+    silent = [name for name, is_noticed in noticed.items() if not is_noticed]
+    names = ", ".join(code_span(name, 100) for name in silent[:5])
+    more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
+    head = f"{lived} of {len(result.mutants)} faults in the changed lines would pass unnoticed"
+    return f"{head}, all of those in {names}{more}." if silent else f"{head}."
+
+
 def format_proof(result: ProofResult) -> str:
     """The report on the terminal."""
     lines = [f"{_WORDS[result.verdict]}: {result.reason}", ""]
@@ -95,6 +111,8 @@ def proof_check(
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
     verdict = f"**{_WORDS[result.verdict].capitalize()}**: {inline_prose(result.reason[:1000])}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
+    if extent := describe_extent(result):
+        parts.insert(0, f"**Proven for a part of the change**: {extent}")
     if mutants_line := describe_mutants(result, lambda path: code_span(path, 200)):
         unnoticed = _list_unnoticed(result)
         end = ":\n\n" if unnoticed else "."
