@@ -336,7 +336,8 @@ def _finding_weight(finding: Finding) -> float:
 def _missing_score_reason(skipped: Sequence[SkippedReviewer], context: ReviewContext) -> str:
     if not context.files:
         return "no file of this change is read"
-    return "; ".join(dict.fromkeys(s.reason for s in skipped)) or "nothing here reads this"
+    reasons = (f"model: {s.reason}" if s.reviewer == "model" else s.reason for s in skipped)
+    return "; ".join(dict.fromkeys(reasons)) or "nothing here reads this"
 
 
 _log = logging.getLogger(__name__)

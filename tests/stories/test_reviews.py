@@ -74,7 +74,11 @@ def test_without_a_model_the_check_says_so_and_is_green(story: Story) -> None:
     story.work()
     assert pull.checks == {"Regreen": "success"}
     assert pull.check.title == "No findings (no model configured)"
-    assert "no model" in (pull.check.summary or "")
+    said = pull.check.summary or ""
+    assert said.count("- model: not configured (intent, edge cases, ") == 1
+    assert "ANTHROPIC" not in said
+    assert "none is configured" not in said
+    assert "nothing that basedpyright is sure of" not in said
 
 
 def test_a_draft_waits_until_it_is_ready(story: Story) -> None:

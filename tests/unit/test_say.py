@@ -19,12 +19,14 @@ from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import CheckRun
 from regreen.domain.models import (
     Cost,
+    CoverageReport,
     Evidence,
     Failure,
     Finding,
     Review,
     ReviewTestRun,
     SkippedReviewer,
+    UncoveredLines,
     UnreadFile,
     WithheldFinding,
 )
@@ -118,13 +120,17 @@ A second reader finds that it holds. `total([])` divides by 0.
 
 def test_a_review() -> None:
     overflow = WithheldFinding(replace(_FINDING, id="F2", title="Another"), "budget")
-    assert messages.review_body(replace(_REVIEW, withheld=(overflow,))) == snapshot("""\
+    coverage = CoverageReport(9, 7, (UncoveredLines("shop/prices.py", (5, 6)),))
+    review = replace(_REVIEW, withheld=(overflow,), coverage=coverage)
+    assert messages.review_body(review) == snapshot("""\
 **1 finding: high, The last price is left out.**
 
 - **high** `shop/prices.py:6` The last price is left out (92%, `F1`)
 - **high** `shop/prices.py:6` Another (92%, `F2`)
 
 Beyond the limit of comments on lines: 1 in threads on their files.
+
+Test coverage of new lines: 7 of 9. Not covered: `shop/prices.py`: 5-6
 
 <details><summary>Statistics (risk low)</summary>
 
@@ -139,7 +145,7 @@ Reviewed 1 of 1 file.
 
 </details>
 
-<sub>`/help` lists the commands · reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa`</sub>\
+<sub>`/help` lists the commands · reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa --run-tests`</sub>\
 """)
 
 

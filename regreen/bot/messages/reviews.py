@@ -107,6 +107,7 @@ def review_body(review: Review, details_url: str = "") -> str:
         threads = f"{min(len(review.over_budget), _MAX_FILE_THREADS)} in threads on their files"
         rest = f", {listed} in this list only" if listed > 0 else ""
         parts.append(f"Beyond the limit of comments on lines: {threads}{rest}.")
+    parts.append(_format_coverage(review))
     if review.walkthrough:
         rows = [
             f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
@@ -500,9 +501,7 @@ def _format_cost(review: Review) -> str:
     cost = review.cost
     if cost.calls == 0:
         no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
-        return (
-            "Model review is off: none is configured." if no_model else "No model call was needed."
-        )
+        return "" if no_model else "No model call was needed."  # what is left out is listed
     return f"{count_noun(cost.calls, 'model call')}, ${cost.usd:.3f}."
 
 

@@ -487,7 +487,7 @@ class Pyright:
         rules = tuple(PYRIGHT_RULES)
         relying = find_dependents(context)
         if not relying and not _may_say_something(context, files):
-            return ReviewerReport(read="nothing that basedpyright is sure of")
+            return ReviewerReport(read="basedpyright, which has nothing to check here")
         old = base_python_texts(context)
 
         @cache

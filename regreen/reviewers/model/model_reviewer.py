@@ -415,10 +415,7 @@ _ANSWER_TOKENS = 12_000
 _MAX_ABOUT_CHARACTERS = 400
 _WORTH_ORDER: dict[ClaimWorth, int] = {"yes": 0, "unsaid": 1, "perhaps": 2, "no": 3}
 
-NO_MODEL = (
-    "no model is configured: intent, edge cases, error paths and concurrency were not checked "
-    "(set ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL)"
-)
+NO_MODEL = "not configured (intent, edge cases, error paths and concurrency were not checked)"
 
 
 @dataclass
