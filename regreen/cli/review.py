@@ -176,6 +176,8 @@ def command(
     wants_tests = run_tests if run_tests is not None else False
     cap = config.budget.usd_per_pull_request
     model = make_model(cap if max_usd is None else min(cap, max_usd)) if use_model else None
+    if use_model and model is None:
+        report_note("no model is configured; `regreen doctor` says what to set")
     tests = None
     if git and run_tests is not False and (wants_tests or model is not None):
         # what the change asks for beyond the base has to pass the dependency guard
