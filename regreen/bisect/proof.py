@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-from regreen.bisect.commit_runner import CommitRunner
+from regreen.bisect.commit_runner import SLOWER_KIND, CommitRunner
 from regreen.bisect.posterior import RateHistory
 from regreen.bisect.result import CulpritVerification
 from regreen.bisect.session import BisectSession
@@ -212,7 +212,7 @@ def _test_revert(
         wanted = "fail" if session.find_fix else "pass"
         if outcomes == {wanted}:
             times = f" ({len(runs)} of {len(runs)} runs)" if len(runs) > 1 else ""
-            does = "fails" if session.find_fix else "passes"
+            does = _choose_verbs(session)[wanted]
             part = " in its source alone" if chosen else ""
             detail = f"with it reverted{part} on {bad[:12]} the command {does}{times}"
             return _RevertResult(True, detail)
@@ -240,11 +240,18 @@ def changed_source_paths(git: Git, sha: str) -> tuple[str, ...]:
 def _describe_outcomes(session: BisectSession, runs: list[CommitRun]) -> str:
     counts = Counter((run.sha[:12], session.classify_run(run)[0]) for run in runs)
     whole = Counter(run.sha[:12] for run in runs)
-    verbs = {"pass": "passes", "fail": "fails"}
+    verbs = _choose_verbs(session)
     return ", ".join(
         f"{sha} {verbs.get(outcome, f'is {outcome}')} in {count} of {count_noun(whole[sha], 'run')}"
         for (sha, outcome), count in counts.items()
     )
+
+
+def _choose_verbs(session: BisectSession) -> dict[str, str]:
+    """What a command does where it passes, and where it fails; one that is timed passes everywhere."""
+    if any(failure.kind == SLOWER_KIND for failure in session.judge.wanted):
+        return {"pass": "is not slower", "fail": "is slower"}
+    return {"pass": "passes", "fail": "fails"}
 
 
 def _mean_rate(rates: list[tuple[float, float]]) -> float:

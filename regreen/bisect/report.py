@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from html import escape
+from statistics import median
 from typing import Any
 
 from regreen.bisect.commit_graph import BEFORE_RANGE, RangeEnds
@@ -357,6 +358,7 @@ def _shorten_text(words: str, length: int) -> str:
 __all__ = [
     "Bisection",
     "assemble_bisection",
+    "measure_slowdown",
     "render_headline",
     "render_markdown",
     "render_svg",
@@ -497,23 +499,42 @@ def describe_runs(result: Bisection) -> str:
     return whole + (f"; {known} known before" if known else "")
 
 
+def measure_slowdown(result: Bisection) -> float | None:
+    """How many times as long as at the good end the command takes with the culprit; None if it was not timed.
+
+    Without a culprit the time is that at the bad end.
+    """
+    if result.slower is None:
+        return None
+    sha = result.culprit.sha if result.culprit else result.range.bad
+    runs = (*result.observations, *result.later_runs)
+    # the reason of a timed run begins with the factor, see `PairedRunner`
+    measured = [
+        float(run.reason.split()[0]) for run in runs if run.sha == sha and run.outcome == "fail"
+    ]
+    return median(measured) if measured else None
+
+
 def render_headline(result: Bisection) -> str:
     """The result in one sentence."""
     verb = "repaired" if result.find_fix else "broke"
+    what = f"made it {'faster' if result.find_fix else 'slower'}" if result.slower else f"{verb} it"
     match result.outcome:
         case "found":
             assert result.culprit is not None  # noqa: S101 - what `found` means
             how = "verified" if _is_proven(result) else "likely"
             package = f"{_name_upgrade(result.dependency)}, in " if result.dependency else ""
+            factor = measure_slowdown(result)
+            what += f", {factor:.1f} times as long" if factor else ""
             return (
-                f"{package}{result.culprit.sha[:12]} {verb} it ({how}, {result.probability:.1%}): "
+                f"{package}{result.culprit.sha[:12]} {what} ({how}, {result.probability:.1%}): "
                 f"{result.culprit.subject}"
             )
         case "narrowed":
-            return f"one of {len(result.credible_set)} commits {verb} it; the tests cannot tell them apart"
+            return f"one of {len(result.credible_set)} commits {what}; the tests cannot tell them apart"
         case "none":
             return (
-                f"no commit of this range {verb} it ({result.probability:.1%}): "
+                f"no commit of this range {what} ({result.probability:.1%}): "
                 "the test behaves alike at both ends"
             )
         case "before":
@@ -524,7 +545,8 @@ def render_headline(result: Bisection) -> str:
             why = f" ({last.reason})" if last and last.outcome == "untestable" else ""
             passes = sum(run.outcome == "pass" for run in result.observations)
             seen = f"; it passes in {count_noun(passes, 'run')} there" if passes else ""
-            return f"not reproduced: the command did not fail where it should{why}{seen}"
+            fails = "was not slower" if result.slower else "did not fail"
+            return f"not reproduced: the command {fails} where it should{why}{seen}"
         case "undecided":
             likeliest = result.credible_set[0] if result.credible_set else None
             hint = (
@@ -563,8 +585,8 @@ def render_text(result: Bisection) -> str:
         if len(result.credible_set) > _MAX_LISTED:
             lines += [f"           and {len(result.credible_set) - _MAX_LISTED} more"]
     if result.culprit:
-        lines += [f"  failing  {_describe_rates(result)}"]
-    if result.signature:
+        lines += [f"  {'slow   ' if result.slower else 'failing'}  {_describe_rates(result)}"]
+    if result.signature and not result.slower:
         lines += [f"  looks    {result.signature}"]
     good = result.range.good[:12] if result.range.good else "the beginning"
     lines += [
@@ -599,7 +621,13 @@ def render_markdown(result: Bisection) -> str:
             f"- suspect `{suspect.sha[:12]}` {suspect.probability:.1%}"
             for suspect in result.credible_set[:_MAX_LISTED]
         ]
-    lines += [f"- estimated failure rate: {_describe_rates(result)}"] if result.culprit else []
+    lines += (
+        [
+            f"- estimated rate of {'slow runs' if result.slower else 'failures'}: {_describe_rates(result)}"
+        ]
+        if result.culprit
+        else []
+    )
     over = f" over {_format_extent(result.range)}" if result.range.commits else ""
     lines += [
         f"- {describe_runs(result)}{over and ',' + over}; {count_noun(result.builds, 'environment')}, {result.seconds:.0f} s",

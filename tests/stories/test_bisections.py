@@ -151,9 +151,18 @@ def test_a_schedule_notices_that_a_test_became_slower(story: Story) -> None:
     culprit = story.commits({"shop/prices.py": slow}, message="Check each price")
     _night(story)
     (issue,) = story.issues
-    assert issue.title == "main is red since “Check each price”"
-    assert culprit[:12] in issue.body
+    measured = re.fullmatch(
+        r"main is slower since “Check each price”: (\d+\.\d) times as long", issue.title
+    )
+    assert measured is not None
+    first = (
+        f"The schedule `nightly` found that this command takes {measured[1]} times as long as at "
+    )
+    assert issue.body.startswith(first)
+    assert f"{culprit[:12]} made it slower, {measured[1]} times as long (verified" in issue.body
     assert "times the time of " in issue.body
+    for word in (" red", "fails", "broke it"):
+        assert word not in issue.body
     story.commits({"shop/prices.py": str(SHOP["shop/prices.py"])}, message="Fast again")
     _night(story)
     assert issue.state == "closed"

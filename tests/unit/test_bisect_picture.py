@@ -42,7 +42,7 @@ def test_a_commit_is_as_likely_broken_as_what_it_contains_is_to_blame(
     assert belief.containment_probability(BEFORE_RANGE) == belief.before
 
 
-def _found(points: Sequence[tuple[float, float, tuple[int, ...]]]) -> Bisection:
+def make_bisection(points: Sequence[tuple[float, float, tuple[int, ...]]]) -> Bisection:
     """A bisection whose posterior is this: probability, share of being broken, parents."""
     posterior = tuple(RangePoint(f"{at:040x}", *point) for at, point in enumerate(points))
     runs = (Observation(posterior[-1].sha, "fail", None, 0.1, "exit 1"),)
@@ -56,14 +56,14 @@ _SIDE = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,)), (0.0, 0.0, (0,))
 
 
 def test_a_branch_beside_the_culprit_is_green_although_it_is_listed_after_it() -> None:
-    drawn = render_plot(_found(_SIDE), "it broke: here")
+    drawn = render_plot(make_bisection(_SIDE), "it broke: here")
     expected = [_RED if broken else _GREEN for _, broken, _ in _SIDE]
     assert re.findall(r'height="12" fill="(#\w+)"', drawn) == expected, "the strip"
     assert re.findall(r'r="5" fill="(#\w+)"', drawn) == expected, "the commits"
 
 
 def test_history_is_drawn_on_lines_that_part_and_meet() -> None:
-    drawn = render_plot(_found(_SIDE), "it broke: here")
+    drawn = render_plot(make_bisection(_SIDE), "it broke: here")
     marks = [int(y) for y in re.findall(r'cy="(\d+)" r="5"', drawn)]
     trunk, side = marks[0], marks[3]
     assert trunk < side, "the branch is drawn below the line it left"
@@ -74,7 +74,7 @@ def test_history_is_drawn_on_lines_that_part_and_meet() -> None:
 
 def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
     many = [(0.0, 0.0, (-1,)) for _ in range(12)] + [(1.0, 1.0, tuple(range(12)))]
-    drawn = render_plot(_found(many), "it broke: here")
+    drawn = render_plot(make_bisection(many), "it broke: here")
     height = int(re.findall(r'viewBox="0 0 860 (\d+)"', drawn)[0])
     marks = [int(y) for y in re.findall(r'cy="(\d+)" r="5"', drawn)]
     assert len(marks) == 5, "the likeliest one and its neighbours"
@@ -83,14 +83,14 @@ def test_many_branches_side_by_side_stay_inside_the_picture() -> None:
 
 def test_a_history_without_merges_has_no_lines() -> None:
     straight = [(0.0, 0.0, (-1,)), (1.0, 1.0, (0,)), (0.0, 1.0, (1,))]
-    assert 'r="5"' not in render_plot(_found(straight), "it broke: here")
+    assert 'r="5"' not in render_plot(make_bisection(straight), "it broke: here")
 
 
 @pytest.mark.parametrize(("guilty", "option"), [(1, ""), (5, "-m 1 ")])
 def test_the_command_that_reverts_a_merge_names_the_side_that_stays(
     guilty: int, option: str
 ) -> None:
-    found = _found(_SIDE)
+    found = make_bisection(_SIDE)
     sha = found.posterior[guilty].sha
     blamed = replace(
         found, outcome="found", culprit=BlamedCommit(sha, "S", "A", "2026-01-02T03:04:05+02:00")
@@ -101,7 +101,7 @@ def test_the_command_that_reverts_a_merge_names_the_side_that_stays(
 
 
 def test_a_run_without_a_rejected_suspect_is_not_shown_as_one_without_the_culprit() -> None:
-    found = _found(_SIDE)
+    found = make_bisection(_SIDE)
     culprit, rejected = f"{1:040x}", f"{2:040x}"
     run = Observation("d" * 40, "pass", None, 0.1, "exit 0", part="revert", reverted=culprit)
     runs = (run, replace(run, part="suspect", reverted=rejected))
@@ -120,7 +120,7 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
     sha = f"{1:040x}"
     extra = Observation(sha, "pass", None, 0.1, "exit 0", part="package")
     known = Observation(sha, "fail", None, 0.1, "exit 1", reused=True)
-    found = _found(_SIDE)
+    found = make_bisection(_SIDE)
     body = bisection_body(
         replace(
             found,

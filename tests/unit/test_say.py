@@ -12,6 +12,7 @@ from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
 
 from regreen.adapters.git.repository import GitRepository
+from regreen.bisect.result import BlamedCommit, Observation
 from regreen.bot import messages
 from regreen.bot.messages.markup import count_noun
 from regreen.causes.investigation import BlamedPackage, RedCause
@@ -35,6 +36,7 @@ from regreen.domain.state_records import Dismissal
 from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, InitialFailure
 from regreen.fixers.report import format_markdown
 from tests.checkout import Checkout
+from tests.unit.test_bisect_picture import make_bisection
 
 _FINDING = Finding(
     id="F1",
@@ -416,12 +418,26 @@ There is no finding `F9`. Findings here:
 
 
 def test_regressions() -> None:
-    assert messages.regression_title("main", "Make it @fast") == snapshot(
+    culprit = BlamedCommit("c" * 40, "Make it @fast", "Ann", "2026-10-01T09:00:00+00:00")
+    found = replace(make_bisection([(1.0, 1.0, (-1,))]), culprit=culprit)
+    assert messages.regression_title("main", found) == snapshot(
         "main is red since “Make it @\u200bfast”"
     )
     assert messages.regression_over("nightly", "a" * 40, "pytest -q") == snapshot(
         "Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa. It ran `pytest -q`."
     )
+    times = [Observation("c" * 40, "fail", "Slower", 1.0, f"{x} times the time of {'f' * 12}") for x in (2.04, 9.0, 2.11)]  # fmt: skip
+    slow = replace(found, slower=1.5, signature="Slower", observations=tuple(times))
+    assert messages.regression_title("main", slow) == snapshot(
+        "main is slower since “Make it @\u200bfast”: 2.1 times as long"
+    )
+    body = messages.regression_body("nightly", "pytest -q", messages.bisection_body(slow), slow)
+    first = "The schedule `nightly` found that this command takes 2.1 times as long as at `ffffffffffff`:"
+    assert body.partition("\n")[0] == first
+    assert "cccccccccccc made it slower, 2.1 times as long (likely, 100.0%): Make it" in body
+    assert "This issue closes automatically when the command is as fast as before." in body
+    for word in (" red", " fails", "`Slower`", "What fails", "failure"):
+        assert word not in body
 
 
 def test_a_number_takes_its_noun() -> None:

@@ -456,16 +456,13 @@ class _ScheduledBisect:
     ) -> str:
         culprit = bisection.culprit.sha if bisection.culprit else "unknown"
         mark = messages.make_marker("regression", self._schedule.name, culprit)
-        title = messages.regression_title(
-            self._schedule.branch, bisection.culprit.subject if bisection.culprit else None
-        )
+        title = messages.regression_title(self._schedule.branch, bisection)
         page = self._desk.job_page_url(self._job.record.id)
         note = ""
         if bisection.culprit and (merged := self._github.find_merged_pull(bisection.culprit.sha)):
             note = messages.describe_culprit_pull(merged.number, merged.author)
         text = messages.bisection_body(bisection, opened.number if opened else None, page, note)
-        failure = bisection.signature or ""
-        body = messages.regression_body(self._schedule.name, self._schedule.test, text, failure)
+        body = messages.regression_body(self._schedule.name, self._schedule.test, text, bisection)
         issue = self._github.post_issue(mark, title, body, [messages.REGRESSION_LABEL])
         number = None if is_observed(self._github) else issue.number
         issues = tuple(sorted({*self._state.issues, *([number] if number else [])}))
@@ -529,7 +526,8 @@ def _is_pull(github: GitHub, number: int) -> bool:
 def _summarize_bisection(bisection: Bisection) -> str:
     if bisection.culprit is None:
         return bisection.outcome
-    return f"{bisection.culprit.sha[:12]} broke it ({bisection.probability:.1%})"
+    did = "made it slower" if bisection.slower else "broke it"
+    return f"{bisection.culprit.sha[:12]} {did} ({bisection.probability:.1%})"
 
 
 def _save_bisection(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regreen.bisect.report import render_markdown
+from regreen.bisect.report import measure_slowdown, render_markdown
 from regreen.bisect.result import Bisection
 from regreen.bot.messages.causes import describe_repetition, has_repetition, make_command
 from regreen.bot.messages.markup import (
@@ -222,27 +222,35 @@ def revert_title(subject: str) -> str:
 def revert_body(command: str, bisection: Bisection) -> str:
     """Why a commit is reverted, what was run on the result, and the command that repeats the search."""
     head = "This reverts the commit that broke a test. With the revert on this branch the command passes:"
+    if bisection.slower:
+        head = "This reverts the commit that made a command slower. With the revert on this branch it is as fast as before:"
     repeat = describe_repetition(reproduce_bisection(bisection))
     return "\n\n".join([head, fence_code(command, "sh"), render_markdown(bisection), *repeat])
 
 
-def regression_title(branch: str, subject: str | None) -> str:
+def regression_title(branch: str, bisection: Bisection) -> str:
     """The title of a regression's issue."""
-    if subject is None:
-        return f"{to_plain_line(branch)} is red"
-    return f"{to_plain_line(branch)} is red since “{to_plain_line(subject, 120)}”"
+    factor, culprit = measure_slowdown(bisection), bisection.culprit
+    is_what = "slower" if bisection.slower else "red"
+    since = f" since “{to_plain_line(culprit.subject, 120)}”" if culprit else ""
+    times = f": {factor:.1f} times as long" if factor else ""
+    return f"{to_plain_line(branch)} is {is_what}{since}{times}"
 
 
-def regression_body(schedule: str, test: str, report: str, failure: str = "") -> str:
+def regression_body(schedule: str, test: str, report: str, bisection: Bisection) -> str:
     """A regression's issue: what failed and how, and the commit that broke it."""
+    factor, good = measure_slowdown(bisection), bisection.range.good or ""
+    does = f"takes {factor:.1f} times as long as at {code_span(good[:12])}" if factor else "fails"
     parts = [
-        f"The schedule {code_span(schedule)} found that this command fails:",
+        f"The schedule {code_span(schedule)} found that this command {does}:",
         fence_code(test, "sh"),
     ]
-    failures = [line for part in failure.split(" | ") if (line := part.strip())]
+    shown = "" if bisection.slower else bisection.signature or ""
+    failures = [line for part in shown.split(" | ") if (line := part.strip())]
     rows = [f"- {code_span(line)}" for line in failures[:_MAX_NAMED_FAILURES]]
     parts += ["What fails:\n\n" + "\n".join(rows)] if rows else []
-    parts.append("This issue closes automatically when the command passes again.")
+    again = "is as fast as before" if bisection.slower else "passes again"
+    parts.append(f"This issue closes automatically when the command {again}.")
     return "\n\n".join([*parts, report])
 
 
