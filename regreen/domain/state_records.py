@@ -154,11 +154,14 @@ class UploadedReview(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class FinishedWork(StateRecord):
-    """A finished piece of work as JSON, so that a second attempt only publishes it; `id` is of the job or its input."""
+    """A finished piece of work as JSON, so that a second attempt only publishes it; `id` is of the job or its input.
+
+    "repair_check": a check run says of a commit that it was not repaired.
+    """
 
     KEY = ("kind", "id")
     TEMPORARY = True
-    kind: Literal["review", "fix", "prove"]
+    kind: Literal["review", "fix", "prove", "repair_check"]
     id: str
     body: str
 

@@ -169,8 +169,11 @@ def _other_job_lines(result: FixResult) -> Iterator[str]:
 
 
 def _proof_table(result: FixResult) -> Iterator[str]:
-    """A table of the runs before and after the patch."""
-    lines = result.before.command.strip().splitlines() or ["the command"]
+    """A table of the runs before and after the patch; none where the command did not run."""
+    before = result.before
+    if not before.command or (before.exit_code is None and not before.failures):
+        return
+    lines = result.before.command.strip().splitlines()
     command = _escape_cell(code_span(lines[0] + (" …" if len(lines) > 1 else ""), 120))
     at = f" at {code_span(result.rev[:12])}" if result.rev else ""
     yield "\n| | exit | fails |\n| --- | --- | --- |"
@@ -182,8 +185,8 @@ def _proof_table(result: FixResult) -> Iterator[str]:
     yield f"| {times} | {_format_exit_code(result.after.exit_code)} | {left} |"
     if result.after.kept:
         kept = result.after.kept
-        before = "the one test" if kept == 1 else f"the {kept} tests"
-        yield f"| {before} that passed before, with the patch | | nothing |"
+        tests = "the one test" if kept == 1 else f"the {kept} tests"
+        yield f"| {tests} that passed before, with the patch | | nothing |"
     if result.strength and result.strength.mutants:
         killed, made = result.strength.killed, result.strength.mutants
         yield f"| {made} faults put into the patched lines, one at a time | | {killed} are noticed by the tests |"

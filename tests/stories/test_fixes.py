@@ -128,10 +128,17 @@ def test_a_repair_that_is_given_up_leaves_no_branch_behind(story: Story) -> None
     assert story.regreen.store.jobs(states=("failed",))
     assert len(story.pulls) == 1
     assert _our_branches(story) == []
+    checks = story.state.checks_on(REPO, pull.raw.head_sha)
+    (check,) = [check for check in checks if check.name == "Regreen repair"]
+    assert check.title == "The repair could not be finished"
+    assert "**: gave up after " in (check.summary or "")
+    assert "GitHub answered 502: Server Error. This error says nothing " in (check.summary or "")
+    assert "the comment `/fix` on #1 tries again." in (check.summary or "")
     story.state.when(lambda *_: None)
     story.says("alice", "/fix", on=pull)
     story.work()
     assert [p.raw.head_ref for p in story.pulls[1:]] == ["regreen/fix-1"]
+    assert check.title == f"The repair is in #{story.pulls[1].number}", "it was repaired after all"
     story.passes(hours=2)
     story.regreen.enqueue_due_work()
     story.work()
@@ -167,7 +174,13 @@ def test_nothing_to_fix_is_said(story: Story) -> None:
     pull = story.pull(draft=True)
     story.says("alice", "/fix", on=pull)
     story.work()
-    assert "no failed run of this commit, and neither tests.command nor a file" in pull.comments[0]
+    (answer,) = pull.comments
+    assert answer.startswith(
+        "> `/fix`\n\n**Nothing was run**: no workflow run has failed at this commit, and no test command is known: "
+    )
+    assert "\n\nSet `tests.command` in `.github/regreen.yml` on the default branch" in answer
+    assert "No patch" not in answer
+    assert "| --- |" not in answer, "a table of runs where nothing ran"
 
 
 @needs_sandbox

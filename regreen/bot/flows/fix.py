@@ -160,9 +160,7 @@ def publish_approved(
     services.store.remove(PendingPatch, repo=where.repo, place=place)
     _note_opened(services.store, pending, opened.number)
     if place.startswith("@"):
-        github.post_check_run(
-            messages.approved_repair_check(target.sha, _repair_check_id(target), opened.number)
-        )
+        _post_opened_check(github, target, opened.number, "approved")
     services.log_action(job, login, "approved", opened.html_url)
     return reply
 
@@ -262,12 +260,25 @@ def report_broken_repair(
     target = _target_from_event(github, event)
     if target is None or target.fork or event.fork or (target.pull and target.pull.draft):
         return
-    text = messages.job_failed(reason, record.id, services.job_page_url(record.id))
-    github.post_check_run(_failed_repair_check(target, text))
+    check = messages.broken_repair_check(
+        target.sha,
+        _repair_check_id(target),
+        reason,
+        number=target.number,
+        page=services.job_page_url(record.id),
+    )
+    _post_failed_check(services, github, check)
 
 
-def _failed_repair_check(target: _FixTarget, text: str) -> CheckRun:
-    return messages.failed_repair_check(target.sha, _repair_check_id(target), text)
+def _post_failed_check(services: Services, github: GitHub, check: CheckRun) -> None:
+    """Post that a commit was not repaired, and remember it, so that a later draft for the commit corrects it."""
+    github.post_check_run(check)
+    services.store.save(FinishedWork("repair_check", f"{github.repo}@{check.head_sha}", ""))
+
+
+def _post_opened_check(github: GitHub, target: _FixTarget, number: int, cause: str) -> None:
+    check = messages.opened_repair_check(target.sha, _repair_check_id(target), number, cause)
+    github.post_check_run(check)
 
 
 def _repair_check_id(target: _FixTarget) -> str:
@@ -396,7 +407,7 @@ class _FixFlow:
         self, git: Mirror, run: WorkflowRun | None, cleared: Clearance, *, asked_by: str
     ) -> tuple[FailedJob, CompletedTrial | None]:
         """What failed: a job as its workflow runs it, else the repository's tests with their environment."""
-        reason = "no failed run of this commit"
+        reason = "no workflow run has failed at this commit"
         if run is not None:
             pythons = self._desk.sandbox().pythons()
             jobs = find_failed_jobs(
@@ -423,7 +434,8 @@ class _FixFlow:
         name, url = (run.name, run.html_url) if run else ("the tests", "")
         if not tests.trial.command:
             reason += (
-                ", and neither tests.command nor a file of the repository says how the tests run"
+                ", and no test command is known: neither `tests.command` nor a file of the "
+                "repository says how the tests run"
             )
             return FailedJob(name, "", url, None, reason=reason), tests
         return FailedJob(name, "", url, tests.trial, reason=reason), tests
@@ -437,9 +449,11 @@ class _FixFlow:
     ) -> str:
         self._job.check_cancelled()
         self._save_fix(fix)
+        # without a failed job it is a command that was run
+        failing = red.step or (red.name if red.url else fix.before.command or red.name)
         title = messages.fix_or_revert_title(red.name, fix)
         in_branch = messages.fix_report(fix, format_markdown(fix, branch=self._target.fix_branch))
-        body = messages.fix_body(fix, red.step or red.name, red.url, in_branch, self._target.number)
+        body = messages.fix_body(fix, failing, red.url, in_branch, self._target.number)
         report = messages.fix_report(fix, format_markdown(fix))
         is_quiet = fix.outcome in _QUIET_OUTCOMES
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
@@ -453,11 +467,9 @@ class _FixFlow:
         elif fix.outcome == "needs_human" and fix.patch:
             place = str(reply.number) if reply else f"@{self._target.sha}"
             self._wait_for_approval(place, fix.patch, title, body)
-            answer = messages.fix_awaits_approval(
-                fix, red.step or red.name, report, by_button=reply is None
-            )
+            answer = messages.fix_awaits_approval(fix, failing, report, by_button=reply is None)
         else:
-            answer = messages.fix_not_found(fix, red.step or red.name, report)
+            answer = messages.fix_not_found(fix, failing, report)
         if reply is not None:
             reply.post_text(answer)
         elif fix.outcome == "needs_human" and fix.patch:
@@ -465,12 +477,18 @@ class _FixFlow:
                 self._target.sha,
                 _repair_check_id(self._target),
                 fix,
-                red.step or red.name,
+                failing,
                 answer,
             )
             self._github.post_check_run(check)
         elif not is_quiet:
-            self._github.post_check_run(_failed_repair_check(self._target, answer))
+            check = messages.failed_repair_check(
+                self._target.sha,
+                _repair_check_id(self._target),
+                answer,
+                is_tried=bool(fix.before.command.strip()),
+            )
+            _post_failed_check(self._desk, self._github, check)
         self._desk.log_action(
             self._job, asked_by, "fix", f"{fix.outcome} at {self._target.sha[:12]} ({red.name})"
         )
@@ -531,6 +549,8 @@ class _FixFlow:
         services.store.save(replace(note, number=opened.number, workflow=self.workflow))
         if target.number is not None and self.workflow:
             ask_again(services, self._job, self._where, target.number, target.sha)
+        if services.store.find(FinishedWork, kind="repair_check", id=f"{repo}@{target.sha}"):
+            _post_opened_check(self._github, target, opened.number, cause)
         return opened, messages.fix_opened(opened.number, cause, body=body, is_edited=is_edited)
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:

@@ -22,6 +22,7 @@ from regreen.code.file_languages import language_of
 from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.github import Button, CheckRun
 from regreen.domain.models import Cost
+from regreen.domain.repo_config import CONFIG_PATH
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult
 from regreen.fixers.report import capitalize_sentence
@@ -122,9 +123,9 @@ def repair_approval_check(
     return replace(check, buttons=(Button("Approve", "Open this patch as a draft PR", "approve"),))
 
 
-def approved_repair_check(head_sha: str, external_id: str, number: int) -> CheckRun:
-    """Where the approved repair is."""
-    title, text = f"The repair is in #{number}", fix_opened(number, "approved")
+def opened_repair_check(head_sha: str, external_id: str, number: int, cause: str) -> CheckRun:
+    """Where the repair is, once it was approved or a later attempt found it."""
+    title, text = f"The repair is in #{number}", fix_opened(number, cause)
     return _make_repair_check(head_sha, external_id, title, text, "repaired", pull=number)
 
 
@@ -133,9 +134,27 @@ def approval_too_early() -> str:
     return "A newer patch was made after that approval. Review it, and approve it if it is right."
 
 
-def failed_repair_check(head_sha: str, external_id: str, reason: str) -> CheckRun:
-    """An automatic repair without a result, reported once on the commit."""
-    return _make_repair_check(head_sha, external_id, "No repair was found", reason, "no_repair")
+def failed_repair_check(
+    head_sha: str, external_id: str, report: str, *, is_tried: bool
+) -> CheckRun:
+    """An automatic repair without a result, reported once on the commit; `is_tried`: something was run for it."""
+    if is_tried:
+        return _make_repair_check(head_sha, external_id, "No repair was found", report, "no_repair")
+    return _make_repair_check(
+        head_sha, external_id, "The repair could not be tried", report, "not_tried"
+    )
+
+
+def broken_repair_check(
+    head_sha: str, external_id: str, reason: str, *, number: int | None, page: str
+) -> CheckRun:
+    """An automatic repair that an error ended: nothing is known about the commit."""
+    title = "The repair could not be finished"
+    details = f" [Details]({page})." if page else ""
+    text = f"**{title}**: {inline_prose(reason.rstrip('.'))}. This error says nothing about the commit.{details}"
+    where = f"#{number}" if number is not None else "an issue, for the default branch,"
+    text = f"{text}\n\nOnce the cause is gone, the comment `/fix` on {where} tries again."
+    return _make_repair_check(head_sha, external_id, title, text, "not_finished")
 
 
 def _make_repair_check(
@@ -167,6 +186,11 @@ def fix_not_found(fix: FixResult, step: str, report: str) -> str:
     """No patch, and the reason."""
     if fix.outcome == "already_green":
         return report
+    if not fix.before.command:
+        head = f"**Nothing was run**: {inline_prose(fix.reason)}."
+        how = f"Set `tests.command` in `{CONFIG_PATH}` on the default branch, then write `/fix` again."
+        shown = render_environment(fix.environment)
+        return "\n\n".join([head, how, *([shown] if shown else [])])
     return f"No patch for {code_span(step)} was made.\n\n{report}"
 
 
