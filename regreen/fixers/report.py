@@ -75,12 +75,15 @@ def _text_lines(result: FixResult) -> Iterator[str]:
         yield result.patch.rstrip("\n")
 
 
-def format_markdown(result: FixResult, *, branch: str | None = None) -> str:
+def format_markdown(
+    result: FixResult, *, branch: str | None = None, is_waiting: bool = False
+) -> str:
     """The result as markdown: everything here was computed, nothing was taken on trust.
 
-    Where the patch is on a `branch`, it is fetched from there; a pull request shows its own diff.
+    Where the patch is on a `branch`, it is fetched from there; a pull request shows its own diff. `is_waiting`: the
+    text above says that the patch waits for approval, and why.
     """
-    body = "\n".join(_markdown_lines(result, branch=branch))
+    body = "\n".join(_markdown_lines(result, branch=branch, is_waiting=is_waiting))
     return (
         body
         if len(body) <= _MAX_REPORT_CHARS
@@ -88,14 +91,8 @@ def format_markdown(result: FixResult, *, branch: str | None = None) -> str:
     )
 
 
-def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
-    accepted = next(
-        (attempt for attempt in result.attempts if attempt.patch and attempt.patch == result.patch),
-        None,
-    )
-    what = f": {_sanitize_text(accepted.summary)}" if accepted and accepted.summary else ""
-    how = f" ({result.rung})" if result.rung and not what else ""
-    yield f"**{_sanitize_sentence(_OUTCOME_TEXTS[result.outcome])}**{how}{what}"
+def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) -> Iterator[str]:
+    yield _first_line(result, branch=branch, is_waiting=is_waiting)
     if result.rung == "revert" and result.culprit:
         subject = _sanitize_text(result.culprit.subject)
         yield (
@@ -136,6 +133,20 @@ def _markdown_lines(result: FixResult, *, branch: str | None) -> Iterator[str]:
             yield _make_details("The patch", _fence_patch(result.patch))
     if shown := render_environment(result.environment):
         yield f"\n{shown}"
+
+
+def _first_line(result: FixResult, *, branch: str | None, is_waiting: bool) -> str:
+    """The outcome and what was done; what waits has its headline above."""
+    accepted = next(
+        (one for one in result.attempts if one.patch and one.patch == result.patch), None
+    )
+    what = _sanitize_text(accepted.summary) if accepted else ""
+    if is_waiting:
+        return f"The patch: {what or result.rung or 'see below'}"
+    # what only a person may publish is on a branch of ours once a person has
+    outcome = "fixed" if branch and result.outcome == "needs_human" else result.outcome
+    head = f"**{_sanitize_sentence(_OUTCOME_TEXTS[outcome])}**"
+    return f"{head}: {what}" if what else f"{head} ({result.rung})" if result.rung else head
 
 
 _OTHER_JOB_OUTCOMES = {
@@ -208,7 +219,7 @@ def _list_failures(failures: Sequence[Failure]) -> str:
 _VERDICT_TEXTS = {
     "allow": "**Patch safety checks passed:** the tests and their configuration are unchanged, none is skipped or weakened, "
     "no exception is swallowed, and no sensitive file or new dependency is touched.",
-    "needs_human": "**This patch needs a person's approval:**",
+    "needs_human": "What the patch safety checks leave to a person:\n",
     "deny": "**Patch safety checks refused it:**",
 }
 

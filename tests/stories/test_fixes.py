@@ -212,7 +212,10 @@ def _misspelt(story: Story) -> SeenPull:
     pull = story.pull({"shop/bulk.py": "# recieve\n"}, draft=True)
     story.says("alice", "/fix", on=pull)
     story.work()
-    assert "works and waits for approval**: " in pull.comments[-1].split("\n")[2]
+    answer = pull.comments[-1]
+    assert "works and waits for approval**: a spelling tool chose" in answer.split("\n")[2]
+    assert answer.split("\n")[4] == "The patch: ran codespell -w shop"
+    assert "needs a person's approval" not in answer, "said once, in the first line"
     return pull
 
 
@@ -226,7 +229,13 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     story.work()
     patch = story.pulls[-1]
     assert (patch.raw.head_ref, patch.raw.draft) == ("regreen/fix-1", True)
-    assert "Approved by @alice; what follows is the text that was approved." in patch.body
+    assert "**Fixed**: ran codespell -w shop" in patch.body
+    assert (
+        "\nWhat the patch safety checks leave to a person:\n\n- A spelling tool chose the words"
+        in patch.body
+    )
+    assert "needs a person's approval" not in patch.body, "a person has approved it"
+    assert patch.body.startswith("Approved by @alice on 2026-03-02 at 09:0")
 
 
 @pytest.mark.slow
@@ -268,7 +277,7 @@ def test_a_repair_of_main_that_waits_is_approved_where_it_is_shown(story: Story)
     story.work()
     (patch,) = story.pulls
     assert (patch.raw.draft, patch.raw.base_ref) == (True, "main")
-    assert "Approved by @alice; what follows is the text that was approved." in patch.body
+    assert patch.body.startswith("Approved by @alice on 2026-03-02 at 09:0")
     assert check.title == f"The repair is in #{patch.number}"
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     assert task.text == "Review the draft that repairs `main`"

@@ -152,7 +152,7 @@ def publish_approved(
         services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
     flow.workflow = pending.workflow
-    body = f"Approved by @{login}; what follows is the text that was approved.\n\n{pending.body}"
+    body = messages.approved_body(login, services.clock.now(), pending.body)
     try:
         opened, reply = flow.open_draft(pending.patch, pending.title, body, "approved")
     except (branches.BranchTaken, OnlyObserved) as error:
@@ -454,7 +454,8 @@ class _FixFlow:
         title = messages.fix_or_revert_title(red.name, fix)
         in_branch = messages.fix_report(fix, format_markdown(fix, branch=self._target.fix_branch))
         body = messages.fix_body(fix, failing, red.url, in_branch, self._target.number)
-        report = messages.fix_report(fix, format_markdown(fix))
+        is_waiting = bool(fix.outcome == "needs_human" and fix.patch and not self._target.fork)
+        report = messages.fix_report(fix, format_markdown(fix, is_waiting=is_waiting))
         is_quiet = fix.outcome in _QUIET_OUTCOMES
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
             answer = messages.fix_for_fork(report)

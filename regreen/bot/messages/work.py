@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from regreen.bisect.report import measure_slowdown, render_markdown
 from regreen.bisect.result import Bisection
@@ -57,6 +58,11 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
     where = f" of #{origin}" if origin is not None else ""
     head = f"{red}{where} fails. This patch makes it pass. Review and merge it if you agree; it is a draft until then."
     return "\n\n".join([head, report, make_marker("fix", fix.rung or "none")])
+
+
+def approved_body(login: str, at: datetime, body: str) -> str:
+    """The body of a patch pull request that a person has approved."""
+    return f"Approved by @{login} on {at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC.\n\n{body}"
 
 
 def fix_report(fix: FixResult, report: str) -> str:
