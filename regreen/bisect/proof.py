@@ -238,8 +238,14 @@ def changed_source_paths(git: Git, sha: str) -> tuple[str, ...]:
 
 
 def _describe_outcomes(session: BisectSession, runs: list[CommitRun]) -> str:
-    counts = Counter((run.sha[:12], session.classify_run(run)[0]) for run in runs)
-    whole = Counter(run.sha[:12] for run in runs)
+    """How the commits of these runs ended, in all runs that the result lists for them."""
+    log = session.log
+    proofs = [run for part, run, _ in log.later if part == "proof"]
+    listed = {id(run): run for run in (*log.reused, *log.runs, *proofs, *runs)}.values()
+    commits = list(dict.fromkeys(run.sha for run in runs))
+    known = [run for sha in commits for run in listed if run.sha == sha]
+    counts = Counter((run.sha[:12], session.classify_run(run)[0]) for run in known)
+    whole = Counter(run.sha[:12] for run in known)
     verbs = _choose_verbs(session)
     return ", ".join(
         f"{sha} {verbs.get(outcome, f'is {outcome}')} in {count} of {count_noun(whole[sha], 'run')}"

@@ -366,8 +366,8 @@ __all__ = [
 ]
 
 RUN_PARTS: dict[RunPart, str] = {
-    "search": "of the search",
-    "proof": "of the proof",
+    "search": "to search",
+    "proof": "to confirm",
     "revert": "with the culprit reverted",
     "suspect": "with an earlier suspect reverted",
     "package": "with single packages",
@@ -496,7 +496,7 @@ def describe_runs(result: Bisection) -> str:
     parts = [f"{counts[part]} {words}" for part, words in RUN_PARTS.items() if counts[part]]
     whole = count_noun(counts.total(), "run") + (f": {', '.join(parts)}" if len(parts) > 1 else "")
     known = sum(run.reused for run in result.observations)
-    return whole + (f"; {known} known before" if known else "")
+    return whole + (f" ({count_noun(known, 'more run')} known before)" if known else "")
 
 
 def measure_slowdown(result: Bisection) -> float | None:
@@ -628,9 +628,10 @@ def render_markdown(result: Bisection) -> str:
         if result.culprit
         else []
     )
-    over = f" over {_format_extent(result.range)}" if result.range.commits else ""
+    over = f"{_format_extent(result.range)}, " if result.range.commits else ""
     lines += [
-        f"- {describe_runs(result)}{over and ',' + over}; {count_noun(result.builds, 'environment')}, {result.seconds:.0f} s",
+        f"- {describe_runs(result)}",
+        f"- searched: {over}{count_noun(result.builds, 'environment')}, in {result.seconds:.0f} s",
     ]
     if result.untestable:
         lines += [f"- {len(result.untestable)} commits could not be tested"]
@@ -663,7 +664,9 @@ def _name_commit(result: Bisection, run: Observation) -> str:
     """The commit of a run; a revert is a commit that nobody else has."""
     if run.reverted is None:
         return f"`{run.sha[:12]}`"
-    return f"`{result.range.bad[:12]}` without `{run.reverted[:12]}`"
+    if run.reverted == result.range.bad:
+        return f"`{run.reverted[:12]}` with its change reverted"
+    return f"`{result.range.bad[:12]}` with `{run.reverted[:12]}` reverted"
 
 
 def _posterior_plot(result: Bisection) -> list[str]:

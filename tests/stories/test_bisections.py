@@ -75,21 +75,24 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     assert f"**{culprit[:12]} broke it (verified, " in answer
     assert "Make total faster" in answer
     assert f"- commit {culprit} by " in answer, "GitHub links a commit outside of a code span"
-    assert f"- verified: {culprit[:12]} fails in 1 of 1 run, " in answer
+    rows = re.findall(rf"^\| .+ \| `{culprit[:12]}` \| (\w+) \|", answer, re.MULTILINE)
+    assert rows == ["fail"] * len(rows)
+    said = f"- verified: {culprit[:12]} fails in {len(rows)} of {len(rows)} runs, "
+    assert said in answer, "the sentence counts what the table lists"
     assert "; with it reverted on " in answer
     assert f"Revert it with `git revert {culprit[:12]}`." in answer
     assert answer.startswith(f'> `/bisect test="{_TEST}"`\n\n**{culprit[:12]} broke it')
     counted = re.findall(
-        r"(\d+) (runs|of the search|of the proof|with the culprit reverted)", answer
+        r"(\d+) (runs(?=:)|to search|to confirm|with the culprit reverted)", answer
     )
     counts = {words: int(number) for number, words in counted}
     listed = re.findall(
-        r"^\| (of the search|of the proof|with the culprit reverted) \|", answer, re.MULTILINE
+        r"^\| (to search|to confirm|with the culprit reverted) \|", answer, re.MULTILINE
     )
     assert {part: listed.count(part) for part in counts if part != "runs"} | {
         "runs": len(listed)
     } == counts
-    assert counts["of the proof"] >= 2
+    assert counts["to confirm"] >= 2
     page = shown_job(story, "bisect")
     assert page.count('<td data-label="for">') == len(listed), "the page lists the same runs"
     assert f"<dd>{counts['runs']} runs: " in page
@@ -194,7 +197,7 @@ def test_a_test_that_passes_at_the_bad_end_is_said_without_a_range(story: Story)
         "\n\n**not reproduced: the command did not fail where it should; it passes in 8 runs there**"
         in answer
     )
-    assert re.search(r"- 8 runs; 1 environment, \d+ s", answer)
+    assert re.search(r"- 8 runs\n- searched: 1 environment, in \d+ s", answer)
 
 
 def test_a_comparison_of_times_needs_a_commit_to_compare_with(story: Story) -> None:

@@ -107,13 +107,16 @@ def test_a_run_without_a_rejected_suspect_is_not_shown_as_one_without_the_culpri
     runs = (run, replace(run, part="suspect", reverted=rejected))
     blamed = BlamedCommit(culprit, "S", "A", "2026-01-02T03:04:05+02:00")
     body = bisection_body(replace(found, culprit=blamed, later_runs=runs))
-    assert "3 runs: 1 of the search, 1 with the culprit reverted, 1 with an earlier suspect" in body
+    assert "3 runs: 1 to search, 1 with the culprit reverted, 1 with an earlier suspect" in body
     rows = [row.split(" | ")[:2] for row in body.split("\n") if row.startswith("| with ")]
     bad = found.range.bad[:12]
     assert rows == [
-        ["| with the culprit reverted", f"`{bad}` without `{culprit[:12]}`"],
-        ["| with an earlier suspect reverted", f"`{bad}` without `{rejected[:12]}`"],
+        ["| with the culprit reverted", f"`{bad}` with `{culprit[:12]}` reverted"],
+        ["| with an earlier suspect reverted", f"`{bad}` with `{rejected[:12]}` reverted"],
     ]
+    last = replace(run, reverted=found.range.bad)
+    body = bisection_body(replace(found, culprit=blamed, later_runs=(last,)))
+    assert f"| with the culprit reverted | `{bad}` with its change reverted |" in body
 
 
 def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_counted() -> None:
@@ -133,11 +136,11 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
     assert body.startswith(
         f"**six 1.0 -\\> 2.0, in {sha[:12]} broke it (likely, 100.0%): Upgrade**"
     )
-    counted = "2 runs: 1 of the search, 1 with single packages; 1 known before"
-    assert f"- {counted}, over 6 commits" in body
+    counted = "2 runs: 1 to search, 1 with single packages (1 more run known before)"
+    assert f"- {counted}\n- searched: 6 commits, " in body
     assert f"<summary>{counted}</summary>" in body
     assert [row.split(" | ")[0] for row in body.split("\n") if row.endswith("| 0.1 |")] == [
         "| known before",
-        "| of the search",
+        "| to search",
         "| with single packages",
     ]
