@@ -603,9 +603,10 @@ def render_text(result: Bisection) -> str:
     return "\n".join(lines)
 
 
-def render_markdown(result: Bisection) -> str:
-    """Render for a comment."""
+def render_markdown(result: Bisection, next_steps: str = "") -> str:
+    """Render for a comment; `next_steps` is Markdown that follows the headline."""
     lines = [f"**{_escape_markup(render_headline(result))}**", ""]
+    lines += [next_steps, ""] if next_steps else []
     if result.culprit:
         lines += [  # outside of a code span GitHub makes the commit a link
             f"- commit {result.culprit.sha} by {_escape_markup(result.culprit.author)}, {_format_date(result.culprit.date)}"

@@ -80,7 +80,7 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     said = f"- verified: {culprit[:12]} fails in {len(rows)} of {len(rows)} runs, "
     assert said in answer, "the sentence counts what the table lists"
     assert "; with it reverted on " in answer
-    assert f"Revert it with `git revert {culprit[:12]}`." in answer
+    assert answer.split("\n\n")[2] == f"Revert it with `git revert {culprit[:12]}`."
     assert answer.startswith(f'> `/bisect test="{_TEST}"`\n\n**{culprit[:12]} broke it')
     counted = re.findall(
         r"(\d+) (runs(?=:)|to search|to confirm|with the culprit reverted)", answer
@@ -158,11 +158,10 @@ def test_a_schedule_notices_that_a_test_became_slower(story: Story) -> None:
         r"main is slower since “Check each price”: (\d+\.\d) times as long", issue.title
     )
     assert measured is not None
-    first = (
-        f"The schedule `nightly` found that this command takes {measured[1]} times as long as at "
-    )
-    assert issue.body.startswith(first)
-    assert f"{culprit[:12]} made it slower, {measured[1]} times as long (verified" in issue.body
+    first, action, said = issue.body.split("\n\n")[:3]
+    assert first.startswith(f"**{culprit[:12]} made it slower, {measured[1]} times as long (verif")
+    assert action == f"Revert it with `git revert {culprit[:12]}`."
+    assert f"found that this command takes {measured[1]} times as long as at " in said
     assert "times the time of " in issue.body
     for word in (" red", "fails", "broke it"):
         assert word not in issue.body
@@ -283,9 +282,13 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     story.work()
     _night(story)
     assert story.issues == []
-    _history(story)
+    culprit = _history(story)
     _night(story)
     (issue,) = story.issues
+    first, action, found = issue.body.split("\n\n")[:3]
+    assert first.startswith(f"**{culprit[:12]} broke it (verified, ")
+    assert action == f"Revert it with `git revert {culprit[:12]}`."
+    assert found == "The schedule `nightly` found that this command fails:"
     assert issue.title == "main is red since “Make total faster”"
     assert "This issue closes automatically" in issue.body
     assert re.search(r"- `AssertionError: \d+ != \d+ in tests/test_prices.py:", issue.body)

@@ -431,10 +431,14 @@ def test_regressions() -> None:
     assert messages.regression_title("main", slow) == snapshot(
         "main is slower since “Make it @\u200bfast”: 2.1 times as long"
     )
-    body = messages.regression_body("nightly", "pytest -q", messages.bisection_body(slow), slow)
-    first = "The schedule `nightly` found that this command takes 2.1 times as long as at `ffffffffffff`:"
-    assert body.partition("\n")[0] == first
-    assert "cccccccccccc made it slower, 2.1 times as long (likely, 100.0%): Make it" in body
+    about = messages.describe_regression("nightly", "pytest -q", slow)
+    body = messages.bisection_body(slow, note=about)
+    first, action, said = body.split("\n\n")[:3]
+    assert first.startswith("**cccccccccccc made it slower, 2.1 times as long (likely, 100.0%): ")
+    assert action == "Revert it with `git revert cccccccccccc`."
+    assert said == (
+        "The schedule `nightly` found that this command takes 2.1 times as long as at `ffffffffffff`:"
+    )
     assert "This issue closes automatically when the command is as fast as before." in body
     for word in (" red", " fails", "`Slower`", "What fails", "failure"):
         assert word not in body

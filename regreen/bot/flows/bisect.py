@@ -458,11 +458,10 @@ class _ScheduledBisect:
         mark = messages.make_marker("regression", self._schedule.name, culprit)
         title = messages.regression_title(self._schedule.branch, bisection)
         page = self._desk.job_page_url(self._job.record.id)
-        note = ""
+        note = messages.describe_regression(self._schedule.name, self._schedule.test, bisection)
         if bisection.culprit and (merged := self._github.find_merged_pull(bisection.culprit.sha)):
-            note = messages.describe_culprit_pull(merged.number, merged.author)
-        text = messages.bisection_body(bisection, opened.number if opened else None, page, note)
-        body = messages.regression_body(self._schedule.name, self._schedule.test, text, bisection)
+            note = f"{messages.describe_culprit_pull(merged.number, merged.author)}\n\n{note}"
+        body = messages.bisection_body(bisection, opened.number if opened else None, page, note)
         issue = self._github.post_issue(mark, title, body, [messages.REGRESSION_LABEL])
         number = None if is_observed(self._github) else issue.number
         issues = tuple(sorted({*self._state.issues, *([number] if number else [])}))

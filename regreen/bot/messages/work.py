@@ -203,14 +203,15 @@ def fix_not_found(fix: FixResult, step: str, report: str) -> str:
 def bisection_body(
     bisection: Bisection, revert: int | None = None, page: str = "", note: str = ""
 ) -> str:
-    """The result of a bisection, the draft that reverts the culprit, a `note`, and the link to the pictures."""
-    parts = [render_markdown(bisection), *([note] if note else [])]
+    """The result of a bisection: the culprit, how to revert it, a `note`, what ran, and the link to the pictures."""
+    steps = [note] if note else []
+    if revert is not None:
+        steps.insert(0, f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
+    elif command := undo_culprit(bisection):
+        steps.insert(0, f"Revert it with `{command}`.")
+    parts = [render_markdown(bisection, "\n\n".join(steps))]
     if environment := render_environment(bisection.environment):
         parts.append(environment)
-    if revert is not None:
-        parts.append(f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
-    if revert is None and (command := undo_culprit(bisection)):
-        parts.append(f"Revert it with `{command}`.")
     links = [f"[every run and the plots]({page})"] if page else []
     if again := reproduce_bisection(bisection):
         links.append(f"reproduce: {code_span(again, 700)}")
@@ -267,8 +268,8 @@ def regression_title(branch: str, bisection: Bisection) -> str:
     return f"{to_plain_line(branch)} is {is_what}{since}{times}"
 
 
-def regression_body(schedule: str, test: str, report: str, bisection: Bisection) -> str:
-    """A regression's issue: what failed and how, and the commit that broke it."""
+def describe_regression(schedule: str, test: str, bisection: Bisection) -> str:
+    """What failed and how, for a regression's issue."""
     factor, good = measure_slowdown(bisection), bisection.range.good or ""
     does = f"takes {factor:.1f} times as long as at {code_span(good[:12])}" if factor else "fails"
     parts = [
@@ -281,7 +282,7 @@ def regression_body(schedule: str, test: str, report: str, bisection: Bisection)
     parts += ["What fails:\n\n" + "\n".join(rows)] if rows else []
     again = "is as fast as before" if bisection.slower else "passes again"
     parts.append(f"This issue closes automatically when the command {again}.")
-    return "\n\n".join([*parts, report])
+    return "\n\n".join(parts)
 
 
 def regression_over(schedule: str, sha: str, test: str) -> str:
