@@ -75,7 +75,10 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     assert f"git checkout {pull.raw.head_sha[:12]}" in patch.body
     assert "git fetch origin regreen/fix-1 && git checkout FETCH_HEAD" in patch.body
     (answer,) = pull.comments
-    assert answer.startswith(f"A verified patch is in #{patch.number}, as a draft. ")
+    where = (
+        f"A verified patch is in #{patch.number}, a draft that merges into the branch `change`. "
+    )
+    assert answer.startswith(where)
     said = story.says("alice", "/fix", on=pull)
     story.work()
     assert len(story.pulls) == 2
@@ -330,3 +333,26 @@ def test_red_ci_on_our_own_branch_starts_nothing(story: Story) -> None:
     _ci_fails(story, sha)
     story.work()
     assert not [j for j in story.regreen.store.jobs() if j.kind == "fix"]
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
+    story: Story,
+) -> None:
+    story.configures(
+        "review: {enabled: false}\ntests: {setup: pip install -q pytest, command: python -m pytest -q}\n"
+    )
+    pull = story.pull({"notes/a.txt": "x\n"}, draft=True)
+    broken = '"""Prices."""\n\n\ndef total(prices):\n    """The sum of all prices."""\n    return sum(prices[1:])\n'
+    sha = story.state.commit(REPO, {"shop/prices.py": broken}, branch="change", by="alice")
+    story.says("alice", "/fix", on=pull)
+    story.work()
+    patch = story.pulls[-1]
+    assert patch.body.startswith("`python -m pytest -q` of #1 fails. "), "no CI job failed"
+    said = rf"\n\nA verified patch is in #{patch.number}, a draft that merges into the branch `change`. "
+    said += (
+        rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice\. Review and"
+    )
+    assert re.search(said, pull.comments[-1]), pull.comments[-1]

@@ -464,14 +464,14 @@ def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
     fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40, setup=setup)
     body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), 2)
     said = "; its text has the command that reproduces it."
-    assert (said in messages.fix_opened(7, "", body=body)) == holds
-    assert said not in messages.fix_opened(7, "", body=body, is_edited=True)
+    assert (said in messages.fix_opened(7, "", branch="main", body=body)) == holds
+    assert said not in messages.fix_opened(7, "", branch="main", body=body, is_edited=True)
 
 
 def test_a_commit_at_the_start_of_a_sentence_keeps_its_letters() -> None:
-    text = messages.fix_opened(7, "b687e32d1760 (Count income) broke it.")
+    text = messages.fix_opened(7, "b687e32d1760 (Count income) broke it.", branch="main")
     assert " b687e32d1760 (Count income) broke it. Review" in text
-    assert " The base moved. Review" in messages.fix_opened(7, "the base moved")
+    assert " The base moved. Review" in messages.fix_opened(7, "the base moved", branch="main")
 
 
 def test_a_rate_says_how_many_runs_it_is_from() -> None:

@@ -38,7 +38,7 @@ from regreen.domain.state_records import (
     RepairTry,
 )
 from regreen.environment.preparation import CompletedTrial
-from regreen.fixers.case import QUICK_MINUTES
+from regreen.fixers.case import QUICK_MINUTES, GuiltyCommit
 from regreen.fixers.ladder import FixJob, FixResult, fix_failure
 from regreen.fixers.report import format_markdown
 
@@ -277,7 +277,9 @@ def _post_failed_check(services: Services, github: GitHub, check: CheckRun) -> N
 
 
 def _post_opened_check(github: GitHub, target: _FixTarget, number: int, cause: str) -> None:
-    check = messages.opened_repair_check(target.sha, _repair_check_id(target), number, cause)
+    check = messages.opened_repair_check(
+        target.sha, _repair_check_id(target), number, cause, target.branch
+    )
     github.post_check_run(check)
 
 
@@ -461,7 +463,9 @@ class _FixFlow:
             answer = messages.fix_for_fork(report)
         elif fix.outcome == "fixed" and fix.patch:
             try:
-                draft, answer = self.open_draft(fix.patch, title, body, fix.cause or "")
+                draft, answer = self.open_draft(
+                    fix.patch, title, body, fix.cause or "", fix.culprit
+                )
                 self._save_fix(fix, draft.number)
             except (branches.BranchTaken, OnlyObserved) as error:
                 answer, is_quiet = messages.fix_withheld(str(error), report), False
@@ -495,7 +499,9 @@ class _FixFlow:
         )
         return f"{fix.outcome.replace('_', ' ')}: {fix.reason or fix.cause or fix.rung or ''}"
 
-    def open_draft(self, patch: str, title: str, body: str, cause: str) -> tuple[PullRequest, str]:
+    def open_draft(
+        self, patch: str, title: str, body: str, cause: str, culprit: GuiltyCommit | None = None
+    ) -> tuple[PullRequest, str]:
         """Push the patch to our branch, open a draft pull request, and return both with a message.
 
         Raises:
@@ -510,6 +516,11 @@ class _FixFlow:
             )
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
         git = self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
+        if culprit is not None and culprit.sha[:12] in cause:
+            own = git.commits(target.pull.base_sha, target.sha) if target.pull else ()
+            is_own = any(commit.sha == culprit.sha for commit in own)
+            author = git.commit(culprit.sha).author
+            cause = f"{cause.rstrip('.')}. {messages.describe_origin(author, is_own=is_own)}"
         customs = read_conventions(git, self._trusted_revision())
         title = customs.adapt_title(title)
         commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")
@@ -552,7 +563,10 @@ class _FixFlow:
             ask_again(services, self._job, self._where, target.number, target.sha)
         if services.store.find(FinishedWork, kind="repair_check", id=f"{repo}@{target.sha}"):
             _post_opened_check(self._github, target, opened.number, cause)
-        return opened, messages.fix_opened(opened.number, cause, body=body, is_edited=is_edited)
+        answer = messages.fix_opened(
+            opened.number, cause, branch=target.branch, body=body, is_edited=is_edited
+        )
+        return opened, answer
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:
         target = self._target

@@ -78,10 +78,18 @@ def reproduce_fix(fix: FixResult) -> str:
     return make_command(("fix", "--rev", fix.rev[:12]), fix.setup, ("sh", "-c", command))
 
 
-def fix_opened(number: int, cause: str, *, body: str = "", is_edited: bool = False) -> str:
-    """Where the patch is; says so if its text, `body`, has the command that reproduces it.
+def describe_origin(author: str, *, is_own: bool) -> str:
+    """Whose commit broke it; `is_own`: it is one of the pull request that is repaired."""
+    return f"It is a commit of this pull request, by {author}." if is_own else f"It is by {author}."
 
-    `is_edited`: somebody changed its title and text, which stay.
+
+def fix_opened(
+    number: int, cause: str, *, branch: str, body: str = "", is_edited: bool = False
+) -> str:
+    """Where the patch is, and the `branch` that it repairs.
+
+    It says so if the text, `body`, has the command that reproduces it. `is_edited`: somebody changed its title and text,
+    which stay.
     """
     cause = cause.rstrip(".")
     tail = f" {inline_prose(capitalize_sentence(cause))}." if cause else ""
@@ -92,7 +100,8 @@ def fix_opened(number: int, cause: str, *, body: str = "", is_edited: bool = Fal
         else ""
     )
     how = f"Review and merge #{number} if you agree, or close it{where}."
-    return f"A verified patch is in #{number}, as a draft.{note}{tail} {how}"
+    draft = f"a draft that merges into the branch {code_span(branch)}"
+    return f"A verified patch is in #{number}, {draft}.{note}{tail} {how}"
 
 
 def fix_withheld(reason: str, report: str) -> str:
@@ -129,9 +138,11 @@ def repair_approval_check(
     return replace(check, buttons=(Button("Approve", "Open this patch as a draft PR", "approve"),))
 
 
-def opened_repair_check(head_sha: str, external_id: str, number: int, cause: str) -> CheckRun:
+def opened_repair_check(
+    head_sha: str, external_id: str, number: int, cause: str, branch: str
+) -> CheckRun:
     """Where the repair is, once it was approved or a later attempt found it."""
-    title, text = f"The repair is in #{number}", fix_opened(number, cause)
+    title, text = f"The repair is in #{number}", fix_opened(number, cause, branch=branch)
     return _make_repair_check(head_sha, external_id, title, text, "repaired", pull=number)
 
 
