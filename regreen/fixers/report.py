@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from regreen.code import markdown_sanitizer
-from regreen.code.markdown_sanitizer import code_span
+from regreen.code.markdown_sanitizer import code_span, count_noun
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import Attempt, FixResult, Hypothesis, OtherJobRun
@@ -48,11 +48,9 @@ def _text_lines(result: FixResult) -> Iterator[str]:
     if result.cause:
         yield f"cause: {result.cause}"
     if result.after:
-        kept = (
-            f"; the {result.after.kept} tests that passed before pass still"
-            if result.after.kept
-            else ""
-        )
+        number = result.after.kept
+        passes = "passes" if number == 1 else "pass"
+        kept = f"; {count_noun(number, 'test')} that passed before still {passes}" if number else ""
         yield f"after: passes in {result.after.reruns} fresh runs{kept}"
     if result.gate:
         yield f"safety checks: {result.gate.verdict.replace('_', ' ')}"
@@ -230,10 +228,10 @@ def _gate_lines(result: FixResult) -> Iterator[str]:
     yield f"\n{_VERDICT_TEXTS[result.gate.verdict]}"
     weighing = [reason for reason in result.gate.reasons if reason.level in {"deny", "needs_human"}]
     notes = [reason for reason in result.gate.reasons if reason not in weighing]
-    yield from (f"- {_sanitize_sentence(reason.detail)} ({reason.check})" for reason in weighing)
+    yield from (f"- {_sanitize_sentence(reason.detail)}" for reason in weighing)
     if notes:
         yield f"{'' if result.gate.verdict == 'allow' else chr(10)}Notes:"
-        yield from (f"- {_sanitize_sentence(note.detail)} ({note.check})" for note in notes[:8])
+        yield from (f"- {_sanitize_sentence(note.detail)}" for note in notes[:8])
 
 
 def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
@@ -269,11 +267,11 @@ def _attempts_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     if attempts:
         rows = ["| strategy | what | outcome | seconds | $ |", "| --- | --- | --- | --- | --- |"]
         for attempt in attempts:
-            why = (
-                f": {_escape_cell(markdown_sanitizer.escape_line(attempt.detail, 160))}"
-                if attempt.detail
-                else ""
-            )
+            detail = attempt.detail
+            for reason in attempt.gate.reasons if attempt.gate else ():
+                # the names of checks are for the JSON document and the terminal
+                detail = detail.replace(f"{reason.check}: {reason.detail}", reason.detail)
+            why = f": {_escape_cell(markdown_sanitizer.escape_line(detail, 160))}" if detail else ""
             result = f"{_describe_attempt(attempt)}{why}"
             rows.append(
                 f"| {attempt.rung} | {_escape_cell(_sanitize_text(attempt.summary))} | {result} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from regreen.code.file_change import CheckReason, PatchedFile
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_source
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git
@@ -242,7 +243,8 @@ def _check_suite(suite: SuiteComparison) -> Iterator[CheckReason]:
         return  # publishing decides about a suite that could not run
     what = "the project's own tests end as before"
     if suite.kept:
-        what = f"{suite.kept} of the project's own tests that passed before pass still"
+        passes = "passes" if suite.kept == 1 else "pass"
+        what = f"{count_noun(suite.kept, 'test')} that passed before still {passes}"
     yield CheckReason("suite", f"{what} ({suite.command})", "note")
 
 

@@ -5,7 +5,7 @@ import pytest
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.gate.checks.touched_files import find_sensitive_files
-from regreen.gate.judge import GateReport, GateRules, PatchProof, judge_files
+from regreen.gate.judge import GateReport, GateRules, PatchProof, SuiteComparison, judge_files
 
 SOURCE = '''"""Prices."""
 
@@ -316,6 +316,18 @@ def test_what_was_not_run_is_said() -> None:
 )
 def test_the_proof_decides(proof: PatchProof, verdict: str) -> None:
     assert judge_files([HONEST], proof=proof).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (1, "1 test that passed before still passes (pytest)"),
+        (12, "12 tests that passed before still pass (pytest)"),
+    ],
+)
+def test_what_still_passes_is_counted_in_words(kept: int, said: str) -> None:
+    report = judge_files([HONEST], proof=PatchProof(3, 3, suite=SuiteComparison("pytest", kept)))
+    assert said in [reason.detail for reason in report.reasons]
 
 
 def test_undoing_the_change_is_no_repair() -> None:
