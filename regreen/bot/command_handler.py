@@ -379,7 +379,7 @@ class CommandHandler:
             edited=False,
         )
         context = _CommandContext(job, as_comment, github, loaded, event.head_sha)
-        return self._run_command(context, Command(name, given=f"the button {name.capitalize()}"))
+        return self._run_command(context, Command(name, given=name.capitalize()))
 
     def _approve_shown_patch(self, job: Job, event: ButtonPressed) -> str:
         """Publish the patch that a commit's check run shows; people without permission get no answer."""
@@ -401,9 +401,7 @@ class CommandHandler:
         github = self._desk.github_client(event.where, COMMENT_SCOPE)
         if isinstance(event, ButtonPressed):
             if event.identifier in _BUTTON_COMMANDS and event.pulls:
-                ref = CommentRef(
-                    0, review=False, command=f"the button {event.identifier.capitalize()}"
-                )
+                ref = CommentRef(0, review=False, command=event.identifier.capitalize())
                 reply = CommandReply(github, self._desk.store, event.pulls[0], ref, record.id)
                 reply.post_text(
                     messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from regreen.bot import messages as say
-from regreen.bot.messages.markup import code_span
+from regreen.bot.messages.markup import code_span, inline_prose
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import CommentRef
 from regreen.domain.github import GitHub, Reaction
@@ -31,7 +31,11 @@ class CommandReply:
         """Set this command's part of the reply, and post the reply."""
         line = self.ref.line if self.ref else 0
         if self.ref and self.ref.command:
-            text = f"> {code_span(self.ref.command, 200)}\n\n{text}"
+            given = self.ref.command
+            asked = (
+                code_span(given, 200) if self.ref.id else f"The button **{inline_prose(given)}**"
+            )
+            text = f"> {asked}\n\n{text}"
         repo, number, thread = self.github.repo, self.number, self._key
         self.store.save(ReplyPart(repo, number, thread, line, redact_secrets(text)))
         parts = self.store.find_all(ReplyPart, repo=repo, number=number, thread=thread)

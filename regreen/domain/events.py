@@ -231,7 +231,8 @@ Event = (
 class CommentRef:
     """The comment with the request, for the reply and the last reaction; `line` is the command's position in it.
 
-    `command` is what was written there, which the reply names; `id` is 0 for a button, which has no comment.
+    `command` is what was written there, which the reply names; `id` is 0 for a button, which has no comment, and
+    `command` is then its label.
     """
 
     id: int

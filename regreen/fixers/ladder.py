@@ -356,7 +356,7 @@ class _Ladder:
             if standing is not None and (name != "model" or standing.proposal.rung == "recipe"):
                 # what the tool itself offers, or a part of the culprit: no guess may be published past it
                 self._record_skip(
-                    name, f"a {standing.proposal.rung} mends it, once a person agrees"
+                    name, f"a {standing.proposal.rung} repairs it, once a person agrees"
                 )
                 continue
             if name in {*TAKES_BACK, "template"} and self._checks_form():

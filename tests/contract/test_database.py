@@ -179,6 +179,7 @@ def test_a_newer_order_supersedes_waiting_and_running_ones(store: Database) -> N
     superseded = store.job("a")
     assert superseded is not None
     assert superseded.state == "superseded"
+    assert superseded.note == "a newer job for the same work replaced it"
 
 
 def test_the_next_job_is_the_most_urgent_that_is_due(store: Database, clock: _Clock) -> None:

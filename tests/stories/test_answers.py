@@ -64,7 +64,7 @@ def test_the_button_explains_what_the_review_found(tell: Tell) -> None:
     found = asked.split("# What the review found")[1].split("The question, from alice")
     assert "shop/attack.py: Claim of a name" in found[0]
     assert "Of each thing that the review found" in found[1]
-    assert pull.comments[-1].startswith("> `the button Explain`\n\nNothing.")
+    assert pull.comments[-1].startswith("> The button **Explain**\n\nNothing.")
 
 
 @pytest.mark.parametrize(

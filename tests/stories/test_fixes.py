@@ -234,10 +234,12 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     assert (patch.raw.head_ref, patch.raw.draft) == ("regreen/fix-1", True)
     assert "**Fixed**: ran codespell -w shop" in patch.body
     assert (
-        "\nWhat the patch safety checks leave to a person:\n\n- A spelling tool chose the words"
+        "\nWhat the patch safety checks leave to a person:\n\n- A spelling tool chose the words\n"
         in patch.body
     )
     assert "needs a person's approval" not in patch.body, "a person has approved it"
+    assert "| needs approval: a spelling tool chose the words |" in patch.body
+    assert "| a recipe repairs it, once a person agrees |" in patch.body
     assert patch.body.startswith("Approved by @alice on 2026-03-02 at 09:0")
 
 

@@ -409,7 +409,7 @@ There is no finding `F9`. Findings here:
 - `F2` Two\
 """)
     assert messages.job_failed("no such thing\nas this", "fix/o/r/1") == snapshot(
-        "The repair failed: no such thing as this. (job `fix/o/r/1`)"
+        "The repair failed: no such thing as this. (Regreen's log has the details, under `fix/o/r/1`)"
     )
     assert messages.jobs_cancelled([]) == snapshot("No job is running or waiting here.")
     assert messages.jobs_cancelled(["bisect", "review"]) == snapshot(

@@ -428,7 +428,7 @@ _SUPERSEDE_UPDATE = (
     .values(
         state="superseded",
         ended=_AT,
-        note=sa.case((t.jobs.c.id == _BY, "a newer one was there"), else_=_WHY),
+        note=sa.case((t.jobs.c.id == _BY, "a newer job for the same work was there"), else_=_WHY),
     )
 )
 
@@ -469,7 +469,7 @@ def _supersede_parameters(placed: Iterable[Order], now: float) -> list[dict[str,
             "by": by.id,
             "newest": by.rank,
             "at": now,
-            "why": f"a newer one came: {by.id}",
+            "why": "a newer job for the same work replaced it",
         }
         for of, by in newest.items()
     ]

@@ -104,7 +104,9 @@ def work_started(work: str) -> str:
 def job_failed(reason: str, job: str, page: str = "") -> str:
     """A failed job in one sentence; `page` is the address of its page on the dashboard."""
     kind = _JOB_NAMES.get(job.partition("/")[0], "the job").capitalize()
-    details = f"[details]({page})" if page else f"job {code_span(job)}"
+    details = (
+        f"[details]({page})" if page else f"Regreen's log has the details, under {code_span(job)}"
+    )
     return f"{kind} failed: {inline_prose(reason)}. ({details})"
 
 

@@ -618,7 +618,7 @@ def _claim_body(claim: ModelClaim) -> str:
     parts = [("Shows", _describe_unchanged_line_of_fault(claim))] if claim.shows else []
     parts += [("Input", claim.input), ("Happens", claim.happens), ("Should", claim.should)]
     parts += [("Also", str(other)) for other in claim.others]
-    parts += [("Mend", claim.mend)]
+    parts += [("Repair", claim.mend)]
     return "\n\n".join(f"{name}: {text}" for name, text in parts if text)
 
 
