@@ -189,7 +189,7 @@ def test_on_a_branch_of_ours_the_configuration_says_who_may(story: Story) -> Non
     pull = story.pull(draft=True)
     story.says("mallory", "/fix", on=pull)
     story.work()
-    assert "no failed run of this commit" in pull.comments[0]
+    assert "no workflow run has failed at this commit" in pull.comments[0]
 
 
 # Which commit
