@@ -493,6 +493,18 @@ def test_tests_that_pytest_would_not_collect_are_named(
     assert first.test.value == f"python -m pytest -q{more}"
 
 
+@pytest.mark.parametrize(
+    ("more", "option"), [("", " --doctest-modules"), ("def test_it(): ...\n", "")]
+)
+def test_examples_are_run_where_tests_are_nothing_else(
+    tmp_path: Path, more: str, option: str
+) -> None:
+    examples = f'"""\n>>> 1 + 1\n2\n"""\n{more}'
+    first = infer(tmp_path, {"shop/test.py": examples, "requirements.txt": "mock\n"})[0]
+    assert first.test is not None
+    assert first.test.value == f"python -m pytest -q{option} shop/test.py"
+
+
 def test_a_task_runners_folder_without_tests_is_not_tested_alone(tmp_path: Path) -> None:
     tox = "[testenv]\ncommands =\n  pytest --doctest-modules shop/ {posargs}\n"
     first = infer(tmp_path, {**TEST, "shop/__init__.py": "", "tox.ini": tox})[0]

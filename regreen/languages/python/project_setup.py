@@ -54,6 +54,7 @@ _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pi
 _PYTHON = "python"
 _PYTEST_COMMAND = "python -m pytest -q"
 _COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
+_DOCTEST = re.compile(r"(?m)^[ \t]*>>> \S")
 _DEFINES_TEST = re.compile(r"(?m)^\s{0,8}def test|^class \w{1,80}\([\w., ]{0,200}TestCase\b")
 _MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
@@ -260,8 +261,15 @@ def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
     """The call without options of plugins that may be missing: which files it names is what counts."""
     name, arguments = resolve_module_program(words)
     if name in COLLECTORS:
-        named = [word for word in arguments if _holds_tests(word, files)]
-        return shlex.join([*_PYTEST_COMMAND.split(), *(named or _find_uncollected(files))])
+        if named := [word for word in arguments if _holds_tests(word, files)]:
+            return shlex.join([*_PYTEST_COMMAND.split(), *named])
+        found = _find_uncollected(files)
+        texts = [files.read(path) for path in found]
+        has_examples = any(map(_DOCTEST.search, texts)) and not any(
+            map(_DEFINES_TEST.search, texts)
+        )
+        options = ["--doctest-modules"] if has_examples else []
+        return shlex.join([*_PYTEST_COMMAND.split(), *options, *found])
     if words[0] == _PYTHON:
         return shlex.join(words)
     return shlex.join(
