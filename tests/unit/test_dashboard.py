@@ -561,8 +561,8 @@ def test_a_run_without_a_rejected_suspect_names_it(store: Database) -> None:
     body = {"culprit": {"sha": "c" * 40}, "range": {"bad": "b" * 40}, "later_runs": [{**run, "part": "suspect", "reverted": "a" * 40}, run]}  # fmt: skip
     store.save_document(ResultDocument("bisect", "o/r", 1, "s", "j", _NOW, body))
     shown = re.sub(r"<[^>]+>", "", _operator(store).get("/jobs/j").text)
-    without = re.findall(r"bbbbbbbbbbbb without (\w+)", shown)
-    assert without == ["aaaaaaaaaaaa", "cccccccccccc"], "the second was stored before"
+    reverted = re.findall(r"bbbbbbbbbbbb with (\w+) reverted", shown)
+    assert reverted == ["aaaaaaaaaaaa", "cccccccccccc"], "the second was stored before"
 
 
 def test_a_bisection_over_no_commit_shows_no_empty_picture(store: Database) -> None:
