@@ -14,7 +14,7 @@ from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
 from regreen.domain.state_records import Approval, OpenRepair, PendingPatch, ScheduleState
 from regreen.secrets.redaction import redact_secrets
 
-MAX_TASKS = 12
+_MAX_DIGEST_TASKS = 12
 _MAX_DOCUMENTS = 100
 _RECENT_FAILURES = timedelta(days=3)
 _RED_BY_FIX = {
@@ -96,7 +96,7 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         if is_recent and is_shown(job.repo) and not _was_repeated_with_success(store, job):
             text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
             tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
-    return tasks[:MAX_TASKS]
+    return tasks
 
 
 def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
@@ -241,11 +241,14 @@ def digest_text(services: Services, tasks: list[OpenTask]) -> str:
     now, page = services.clock.now(), (services.settings.public_url or "").rstrip("/")
     count = f"{count_noun(len(tasks), 'thing')} need{'s' if len(tasks) == 1 else ''} a person"
     lines = [f"Regreen, week {now:%V}: {count if tasks else 'nothing needs a person'}."]
-    for task in tasks:
+    for task in tasks[:_MAX_DIGEST_TASKS]:
         web = f"{services.settings.github.web_url}/{task.repo}"
         link = f"{web}/{task.path}" if task.path else web
         since = f" (since {task.since:%d %B})" if task.since else ""
         lines.append(f"- {task.repo}: {_quote(task.text)}{since} {link}")
+    if more := tasks[_MAX_DIGEST_TASKS:]:
+        repos = ", ".join(sorted({task.repo for task in more})[:_MAX_DIGEST_TASKS])
+        lines.append(f"- {len(more)} more, in {repos}")
     return "\n".join([*lines, f"Overview: {page}/"] if page else lines)
 
 

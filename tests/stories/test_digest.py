@@ -89,3 +89,14 @@ def test_a_chat_that_refuses_is_named_without_its_address(story: Story, chat: _C
     assert len(failed) == 1
     assert "127.0.0.1 answers 404" in failed[0]
     assert "hidden" not in failed[0]
+
+
+def test_a_long_digest_names_where_the_rest_waits(story: Story, chat: _Chat) -> None:
+    _with_digest(story, chat)
+    for number in range(14):
+        story.regreen.store.save(OpenRepair("acme/market", f"branch-{number}", number))
+    while not chat.said:
+        _a_day_passes(story)
+    lines = chat.said[0].splitlines()
+    assert lines[0] == "Regreen, week 10: 14 things need a person."
+    assert lines[13] == "- 2 more, in acme/market"

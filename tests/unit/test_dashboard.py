@@ -353,6 +353,28 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
         assert "failed: no such revision" in shown
 
 
+def test_each_repository_says_how_much_needs_a_person_and_no_more_than_a_dozen_are_listed(
+    store: Database,
+) -> None:
+    for repo, count in (("o/busy", 13), ("o/some", 1), ("o/none", 0)):
+        store.charge(LedgerLine(_NOW, "j", repo, 1, "review", "m", Cost(0.5, 1, 2, 3, 4)))
+        for number in range(count):
+            store.save(
+                PendingPatch(repo, str(number), 0.0, "+x", "main", "a" * 40, "Fix", "", False)
+            )
+    shown = _operator(store).get("/").text
+    assert shown.count("waits for <code>/approve</code>") == 12
+    assert "And 2 more; each repository" in shown
+    cells = re.findall(
+        r'/repositories/o(?:%2F|/)(\w+)">.*?data-label="needs you">(.*?)</td>', shown, re.DOTALL
+    )
+    assert {name: re.sub("<[^>]+>", "", cell) for name, cell in cells} == {
+        "busy": "13",
+        "some": "1",
+        "none": "no",
+    }
+
+
 def test_a_patch_for_a_branch_is_approved_at_its_commits_check(store: Database) -> None:
     for at, sha in ((1.0, "a" * 40), (2.0, "b" * 40)):
         store.save(PendingPatch("o/r", f"@{sha}", at, "+x", "main", sha, "Fix it", "", False))
