@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.contract.sandboxes import backend
+from tests.contract.sandboxes import BACKENDS, backend
 from tests.outside import CHECKER, is_missing, reason
 from tests.postgres import postgres
 
@@ -31,6 +31,14 @@ def user_defaults(tmp_path_factory: pytest.TempPathFactory) -> None:
     if not isinstance(backend("bwrap"), str):
         (folder / "regreen" / "defaults.toml").write_text('sandbox = "bwrap"\n')
     os.environ["XDG_CONFIG_HOME"] = str(folder)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what is marked `sandbox` where none works."""
+    if item.get_closest_marker("sandbox") is not None:
+        reasons = [found for kind in BACKENDS if isinstance(found := backend(kind), str)]
+        if len(reasons) == len(BACKENDS):
+            pytest.skip(f"no sandbox works here: {reasons[-1]}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -99,7 +99,8 @@ def choose_python(
     )
     for run in runs:
         log.record_run(run)
-        say(f"bad commit {run.sha[:12]}: {_describe_run(run)}, {run.seconds:.1f} s")
+        end = "bad" if run.sha == broken else "good"
+        say(f"{end} commit {run.sha[:12]}: {_describe_run(run)}, {run.seconds:.1f} s")
     tried = search.tried
     notes = (*tried, f"tested with Python {runs[0].python}") if tried else ()
     return PythonChoice(chosen, notes)

@@ -546,7 +546,7 @@ def render_headline(result: Bisection) -> str:
             passes = sum(run.outcome == "pass" for run in result.observations)
             seen = f"; it passes in {count_noun(passes, 'run')} there" if passes else ""
             fails = "was not slower" if result.slower else "did not fail"
-            return f"not reproduced: the command {fails} where it should{why}{seen}"
+            return f"not reproduced: the command {fails} where it should{why}{seen}. Check the command, or name a commit where it fails as the bad one"
         case "undecided":
             likeliest = result.credible_set[0] if result.credible_set else None
             hint = (

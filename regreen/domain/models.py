@@ -220,16 +220,6 @@ class Review:
         names = [s.reviewer for s in self.skipped if not s.by_policy]
         return (*names, *(u.path for u in self.not_reviewed if not u.by_policy))
 
-    @property
-    def over_budget(self) -> tuple[Finding, ...]:
-        """The findings beyond the limit of comments on lines: the first have threads on their files."""
-        return tuple(w.finding for w in self.withheld if w.reason == "budget")
-
-    @property
-    def all_findings(self) -> tuple[Finding, ...]:
-        """What the review counts and lists: the findings on lines, then those over the budget."""
-        return (*self.findings, *self.over_budget)
-
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:

@@ -10,6 +10,7 @@ from regreen import __version__
 from regreen.code import markdown_sanitizer
 from regreen.domain.models import Evidence, Finding, Review, Severity
 from regreen.environment.preparation import render_environment
+from regreen.reviewers.summary import list_over_budget
 
 
 def make_document(review: Review) -> dict[str, Any]:
@@ -27,7 +28,10 @@ def format_text(review: Review) -> str:
     lines += [*(f"  {row}" for row in _score_lines(review)), ""]
     for finding in review.findings:
         lines += _finding_lines(finding)
-    over = [f"over the limit of comments: {_finding_lines(f)[0]}" for f in review.over_budget]
+    over = [
+        f"over the limit of comments: {_finding_lines(f)[0]}"
+        for f in list_over_budget(review.withheld)
+    ]
     lines += [*over, ""] if over else []
     if review.coverage:
         lines.append(_coverage_line(review))

@@ -15,6 +15,7 @@ from typing import Literal
 from regreen import isolation
 from regreen.code.diff import Change, FileChange, parse_bounded
 from regreen.code.file_languages import language_of
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.path_settings import (
     list_ignored,
     review_settings,
@@ -67,7 +68,7 @@ from regreen.reviewers.scope import (
     rate_risk_of_change,
     select_files,
 )
-from regreen.reviewers.summary import summarise_change, walk_through
+from regreen.reviewers.summary import list_over_budget, summarise_change, walk_through
 from regreen.runs.trial import Trial
 
 # Which findings are posted, and in which order: duplicates merged, thresholds, budget, blocking. Pure.
@@ -286,11 +287,6 @@ def compute_scores(
         if (score := scores[dimension]).value is not None:
             note = f"{score.rests_on}; {count} not sure enough to be shown, not counted"
             scores[dimension] = DimensionScore(score.value, note)
-    turned_down = Counter(w.finding.dimension for w in withheld if w.reason == "dismissed")
-    for dimension, count in turned_down.items():
-        if (score := scores[dimension]).value is not None:
-            note = f"{score.rests_on}; {count} dismissed, still counted"
-            scores[dimension] = DimensionScore(score.value, note)
     return {d: s.value for d, s in scores.items()}, {d: s.rests_on for d, s in scores.items()}
 
 
@@ -438,8 +434,7 @@ def review_change(
     )
     reports = _run_reviewers(replace(context, cancel=stop), reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
-    over_budget = (w.finding for w in ranking.withheld if w.reason == "budget")
-    findings = (*ranking.findings, *over_budget)
+    findings = (*ranking.findings, *list_over_budget(ranking.withheld))
     holds = (*findings, *ranking.standing, *ranking.dismissed)
     tests = next((r.tests for _, r in reports if r.tests), None)
     valued, notes = compute_scores(reports, holds, ranking.withheld, context, tests)
@@ -657,7 +652,9 @@ def _run_analyzers(reviewers: list[Reviewer], context: ReviewContext) -> list[Re
     """The reports of the analyzers, each from a child process; all are skipped if their parent failed."""
     if not reviewers:
         return []
-    context.report_progress(f"reading {len(context.files)} files with {len(reviewers)} analyzers")
+    context.report_progress(
+        f"reading {count_noun(len(context.files), 'file')} with {len(reviewers)} analyzers"
+    )
     first = _try_analyzers(reviewers, context)
     failed = [
         r

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import read_outline
-from regreen.domain.models import Finding, ReviewTestRun, Severity, UnreadFile, WalkthroughStep
+from regreen.domain.models import (
+    Finding,
+    Review,
+    ReviewTestRun,
+    Severity,
+    UnreadFile,
+    WalkthroughStep,
+    WithheldFinding,
+)
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.scope import ReviewScope
 
@@ -156,3 +164,13 @@ def _describe_folders(files: Sequence[FileChange]) -> str:
     folders = Counter(str(PurePosixPath(f.path).parent) for f in files)
     named = [("the root" if name == "." else name) for name, _ in folders.most_common(3)]
     return "in " + ", ".join(named) + (" and elsewhere" if len(folders) > 3 else "")
+
+
+def list_over_budget(withheld: Iterable[WithheldFinding]) -> tuple[Finding, ...]:
+    """The findings beyond the limit of comments on lines: the first have threads on their files."""
+    return tuple(one.finding for one in withheld if one.reason == "budget")
+
+
+def list_all_findings(review: Review) -> tuple[Finding, ...]:
+    """What a review counts and lists: the findings on lines, then those over the budget."""
+    return (*review.findings, *list_over_budget(review.withheld))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -115,10 +117,8 @@ def test_the_machines_own_addresses_are_out_of_reach_however_they_are_written(
         ]
         places += [f"{name}:{port}" for name in spelt]
         urls = [f"http://{place}/token" for place in places]
-        direct = subprocess.run(
-            ["curl", "-sSg", urls[0]], capture_output=True, text=True, check=True
-        )
-        assert direct.stdout == token, "outside of a box the address answers"
+        with urllib.request.urlopen(urls[0]) as direct:  # noqa: S310
+            assert direct.read().decode() == token, "outside of a box the address answers"
         seen = fetched(sandbox_with(kind), *urls)
         allowed = fetched(sandbox_with(kind, f"127.0.0.1:{port}"), urls[0])
     assert token not in seen.stdout + seen.stderr, seen
@@ -133,12 +133,9 @@ def test_the_metadata_address_and_a_private_network_are_out_of_reach(
     (tmp_path / "token").write_text(token)
     with neighbour(tmp_path) as address:
         urls = [f"http://{host}/token" for host in ("169.254.169.254", address)]
-        assert (
-            subprocess.run(
-                ["curl", "-sS", *urls], capture_output=True, text=True, check=True
-            ).stdout
-            == token * 2
-        )
+        for url in urls:
+            with urllib.request.urlopen(url) as direct:  # noqa: S310
+                assert direct.read().decode() == token, "outside of a box the address answers"
         seen = fetched(sandbox_with(kind), *urls)
     assert token not in seen.stdout + seen.stderr, seen
 
@@ -284,6 +281,8 @@ def listening(address: str, handler: partial[Quiet]) -> ThreadingHTTPServer | No
 @contextmanager
 def neighbour(folder: Path) -> Iterator[str]:
     """A network namespace beside this machine's, with a server on a private and on the metadata address; the private one."""
+    if shutil.which("ip") is None:
+        pytest.skip("no ip on this machine")
     name, private = f"rg{secrets.token_hex(3)}", f"10.213.{secrets.randbelow(200)}.2"
     ours = private[:-1] + "1"
     commands = [

@@ -71,7 +71,7 @@ def test_a_patch_follows_the_customs_of_the_repository(story: Story) -> None:
     draft = _approved(story)
     assert draft.title == "fix: test_bulk"
     assert draft.body == (
-        "## What\n\nApproved by @alice; what follows is the text that was approved.\n\nReport.\n\nCode owners: `@acme/sales`, `@bob`.\n\n## Checklist\n- [ ] docs"
+        "## What\n\nApproved by @alice on 2026-03-02 at 09:00 UTC.\n\nReport.\n\nCode owners: `@acme/sales`, `@bob`.\n\n## Checklist\n- [ ] docs"
     )
     commit = story.state.repository(REPO).git.commit(draft.raw.head_sha)
     author = f"{commit.author.name} <{commit.author.email}>"

@@ -118,7 +118,7 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     assert "\n\nDismissed: " in pull.comments[-1]
     assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed, and still")[2]
     day = story.clock.now().strftime("%Y-%m-%d")
-    assert f"; dismissed by `alice`, the author of this change on {day}: it is a test server" in (
+    assert f"; dismissed by `alice`, the author of this change, on {day}: it is a test server" in (
         pull.check.summary or ""
     )
     before = len(pull.remarks)

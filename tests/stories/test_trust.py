@@ -151,6 +151,8 @@ def test_a_run_of_a_fork_that_is_gone_starts_no_repair(tell: Tell) -> None:
     assert prepared == []
 
 
+@needs_sandbox
+@pytest.mark.sandbox
 def test_a_strangers_commit_is_not_run_from_an_issue_either(tell: Tell) -> None:
     story, prepared = _watched(tell)
     pull, issue = story.fork_pull(TESTED), story.issue("Broken")

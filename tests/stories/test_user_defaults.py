@@ -117,6 +117,7 @@ def test_quiet_review_says_what_was_found_and_no_more(
         regreen(*argv, "--quiet", "--base", "nowhere")
 
 
+@pytest.mark.sandbox
 def test_quiet_still_says_what_the_answer_leaves_out(repository: Repository) -> None:
     (repository.path / "README.md").write_text("not committed\n")
     argv = ("env", "--repo", str(repository.path), "--quiet", "--format", "json")

@@ -96,7 +96,8 @@ def test_what_is_slow_to_build_is_taken_as_a_wheel(tmp_path: Path) -> None:
     writes = next(number for number, line in enumerate(lines) if "--only-binary" in line)
     written = tmp_path / "wheels.txt"
     # as the box runs it, with a place of this test's own
-    subprocess.run(["sh", "-c", lines[writes].replace("/tmp/wheels.txt", str(written))], check=True)
+    script = lines[writes].replace("/tmp/wheels.txt", str(written)).removeprefix("python ")
+    subprocess.run(["sh", "-c", f"{shlex.quote(sys.executable)} {script}"], check=True)
     assert "--only-binary numpy\n" in written.read_text()
     assert (
         lines[writes + 1] == "export UV_CONSTRAINT=/tmp/wheels.txt PIP_CONSTRAINT=/tmp/wheels.txt"

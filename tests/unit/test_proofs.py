@@ -415,7 +415,7 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
         TriedMutant("calc.py", 9, "if x > 2:", name, "limit"),
     )
     check = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown, guard), mutants), required=False)  # fmt: skip
-    assert check.title == "Proven by test_limit; 3 of 4 faults in the changed lines are not noticed by tests/test_calc.py"  # fmt: skip
+    assert check.title == "Proven in part by test_limit; 3 of 4 faults in the changed lines are not noticed by tests/test_calc.py"  # fmt: skip
     assert check.conclusion == "success"
     assert check.summary.startswith("**Proven for a part of the change**: 3 of 4 faults in the changed lines would pass unnoticed, all of those in `add`.\n\n**Proven**: ")  # fmt: skip
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary

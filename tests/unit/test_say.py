@@ -485,10 +485,12 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
         "runs": [run] * 4,
     }
     check = messages.cause_check("a" * 40, [cause])
-    assert "fails in 8% to 66% of its runs (90 % interval, from 4 runs here)" in check.summary
+    assert "fails in 8% to 66% of its runs (90% interval, from 4 runs here)" in check.summary
     cause["runs"] = [{**run, "outcome": "pass"}] * 3
     check = messages.cause_check("a" * 40, [cause])
-    assert "(90 % interval, from 3 runs here and the red one in CI)" in check.summary
+    assert "(90% interval, from 3 runs here and the red one in CI)" in check.summary
+    assert "whether the change made it flaky is not known" in check.summary
+    assert "not the cause" not in check.summary
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:

@@ -224,7 +224,7 @@ def _try_proposed_tests(
             worth = _check_test_quality(services, job, table, trial, proposed, wanted=wanted)
             problem = worth.problem or ""
             if not problem:
-                reason = f"{proposed.why} It notices {worth.killed} of {worth.mutants} faults put into the changed lines."
+                reason = f"{proposed.why.rstrip('. ')}. It notices {worth.killed} of {worth.mutants} faults put into the changed lines."
                 run, problem = _describe_coverage_gain(
                     services, job, table, trial, proposed, lines=lines
                 )

@@ -53,7 +53,7 @@ def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
     except Cancelled:
         reply.post_text(messages.job_cancelled())
         raise
-    reply.post_text(check.summary)
+    reply.post_text(messages.format_as_comment(check.summary))
     reply.show_reaction("rocket")
     return check.title
 

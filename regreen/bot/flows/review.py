@@ -56,6 +56,7 @@ from regreen.environment.preparation import CompletedTrial
 from regreen.reviewers.context import ClaimTests
 from regreen.reviewers.document import make_document, make_sarif
 from regreen.reviewers.pipeline import ReviewJob, review_change
+from regreen.reviewers.summary import list_all_findings, list_over_budget
 from regreen.secrets.redaction import redact_all
 
 _MAX_PUSH_WAITS = 3
@@ -246,11 +247,11 @@ class _ReviewFlow:
         if not stored:
             store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
         self._publish_review(review, asked_by or self._pull.author)
-        withheld = len(review.withheld) - len(review.over_budget)
+        withheld = len(review.withheld) - len(list_over_budget(review.withheld))
         held = f" ({withheld} withheld)" if withheld else ""
         if review.tests is not None and not review.tests.passed:
-            return f"the tests fail, {count_noun(len(review.all_findings), 'finding')}{held}"
-        return f"{count_noun(len(review.all_findings), 'finding')}{held}"
+            return f"the tests fail, {count_noun(len(list_all_findings(review)), 'finding')}{held}"
+        return f"{count_noun(len(list_all_findings(review)), 'finding')}{held}"
 
     def judge_tests(self, asked_by: str) -> None:
         """Say whether the tests of the pull request prove it."""
@@ -407,7 +408,7 @@ class _ReviewFlow:
             self._remembered.record_posted(finding, text_of)
         shown = _describe_for_dashboard(check, standing, dismissed)
         self._save_review(review, {**shown, "fixed": [asdict(one) for one in fixed]})
-        detail = f"{count_noun(len(review.all_findings), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
+        detail = f"{count_noun(len(list_all_findings(review)), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 
     def _post_review(self, review: Review) -> str:
@@ -459,7 +460,8 @@ class _ReviewFlow:
                     **shown,
                     "reproduce": messages.reproduce_review(review),
                     "snippets": {
-                        f.fingerprint: self._read_snippet(review, f) for f in review.all_findings
+                        f.fingerprint: self._read_snippet(review, f)
+                        for f in list_all_findings(review)
                     },
                 },
             )

@@ -32,7 +32,7 @@ from regreen.bot.messages.command_replies import (
     unknown_finding,
     work_started,
 )
-from regreen.bot.messages.markup import add_verdict, fence_code, make_marker
+from regreen.bot.messages.markup import add_verdict, fence_code, format_as_comment, make_marker
 from regreen.bot.messages.proofs import judge_at_commit, proof_check, unproven_check
 from regreen.bot.messages.reviews import (
     CHECK_NAME,
@@ -122,6 +122,7 @@ __all__ = [
     "fix_report",
     "fix_withheld",
     "fork_approved",
+    "format_as_comment",
     "format_causes",
     "help_text",
     "is_blocked",

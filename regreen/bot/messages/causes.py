@@ -191,6 +191,8 @@ def _name_cause(cause: Mapping[str, Any]) -> str:
 def _advise(cause: Mapping[str, Any]) -> str:
     package = cause["package"] if cause["verdict"] == "world" else None
     if not package:
+        if cause["verdict"] == "flaky" and not _failed_here(cause):
+            return "Run the failed jobs again. It did not fail here, so whether the change made it flaky is not known."
         unsaid = cause["verdict"] == "unknown" and cause["do"] == "rerun"
         return "Run the failed jobs again." if unsaid else _ADVICE[cause["do"]]
     held = code_span(f"{package['name']} {package['from']}", 200)
@@ -222,14 +224,18 @@ def has_repetition(text: str) -> bool:
     return _REPEAT_START in text
 
 
+def _failed_here(cause: Mapping[str, Any]) -> bool:
+    return any(run["outcome"] == "fail" for run in cause["runs"])
+
+
 def _describe_rate(cause: Mapping[str, Any]) -> str:
     if not cause["rate"]:
         return ""
     _, low, high = cause["rate"]
     runs = f"{count_noun(len(cause['runs']), 'run')} here"
-    if not any(run["outcome"] == "fail" for run in cause["runs"]):
+    if not _failed_here(cause):
         runs += " and the red one in CI"
-    return f"fails in {low:.0%} to {high:.0%} of its runs (90 % interval, from {runs})"
+    return f"fails in {low:.0%} to {high:.0%} of its runs (90% interval, from {runs})"
 
 
 def regression_note(schedule: str, issue: int) -> str:

@@ -83,7 +83,7 @@ def finding_restored(title: str, dismissal: Dismissal) -> str:
     head = f"Counts again: {inline_prose(title)}{who}"
     if not dismissal.is_answer:
         return f"{head}."
-    return f"{head}. While the answer on its comment that dismissed it stands, the next review dismisses it again."
+    return f"{head}. The thumb or reply that dismissed it still stands: take it back, or the next review dismisses it again."
 
 
 def unknown_finding(wanted: str, known: Sequence[tuple[str, str]], *, undo: bool = False) -> str:

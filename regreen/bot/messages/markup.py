@@ -72,9 +72,17 @@ def strip_markdown(text: str) -> str:
     return "\n".join(to_plain_line(row) for row in plain).strip()
 
 
+_NEUTRAL = "This check is neutral: "
+
+
 def explain_neutral(why: str) -> str:
     """The sentence that says why a check run is neutral."""
-    return f"This check is neutral: {why}."
+    return f"{_NEUTRAL}{why}."
+
+
+def format_as_comment(summary: str) -> str:
+    """A check run's summary for a comment, which is no check."""
+    return "\n\n".join(part for part in summary.split("\n\n") if not part.startswith(_NEUTRAL))
 
 
 def add_verdict(check: CheckRun, verdict: str, **facts: object) -> CheckRun:

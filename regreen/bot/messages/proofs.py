@@ -174,7 +174,9 @@ def _make_title(result: ProofResult, unjudged: str) -> str:
         return f"{_WORDS[result.verdict].capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
     mutants_line = unjudged or describe_mutants(result)
-    return f"Proven by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
+    lived = not unjudged and any(mutant.killed_by is None for mutant in result.mutants)
+    in_part = " in part" if lived else ""
+    return f"Proven{in_part} by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
 
 
 def _list_unnoticed(result: ProofResult) -> list[str]:

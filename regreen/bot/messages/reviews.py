@@ -35,7 +35,13 @@ from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severit
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.domain.state_records import Dismissal
 from regreen.environment.preparation import render_environment
-from regreen.reviewers.summary import describe_open, describe_result, find_worst
+from regreen.reviewers.summary import (
+    describe_open,
+    describe_result,
+    find_worst,
+    list_all_findings,
+    list_over_budget,
+)
 
 CHECK_NAME = "Regreen"
 _FIX_BUTTON = Button("Fix", "Repair the failing tests, as a draft PR", "fix")
@@ -80,7 +86,7 @@ def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
 def overflow_comments(review: Review, reproduce: str = "") -> list[tuple[Finding, FileComment]]:
     """The findings over the budget of inline comments, each as a thread on its file, worst first; at most five."""
     comments = []
-    for finding in review.over_budget[:_MAX_FILE_THREADS]:
+    for finding in list_over_budget(review.withheld)[:_MAX_FILE_THREADS]:
         marker = make_marker("finding", finding.fingerprint)
         body = finding_comment(finding, reproduce).body.removesuffix(marker).rstrip()
         text = f"{_format_location(finding)}\n\n{body}"
@@ -100,11 +106,11 @@ def review_body(review: Review, details_url: str = "") -> str:
     """The text of a review that has findings: the worst, the list of several, then folded statistics."""
     lead, about, reading = _split_summary(review)
     parts = [f"**{inline_prose(lead)}**", inline_prose(about), *_describe_failing_tests(review)]
-    if len(review.all_findings) > 1:
-        parts.append(_list_findings(review.all_findings))
-    if review.over_budget:
-        listed = len(review.over_budget) - _MAX_FILE_THREADS
-        threads = f"{min(len(review.over_budget), _MAX_FILE_THREADS)} in threads on their files"
+    if len(list_all_findings(review)) > 1:
+        parts.append(_list_findings(list_all_findings(review)))
+    if list_over_budget(review.withheld):
+        listed = len(list_over_budget(review.withheld)) - _MAX_FILE_THREADS
+        threads = f"{min(len(list_over_budget(review.withheld)), _MAX_FILE_THREADS)} in threads on their files"
         rest = f", {listed} in this list only" if listed > 0 else ""
         parts.append(f"Beyond the limit of comments on lines: {threads}{rest}.")
     parts.append(_format_coverage(review))
@@ -158,7 +164,7 @@ def review_check(
     """
     broken = describe_unusable_config(problems) if problems else ""
     note = "\n\n".join(n for n in (broken, note) if n)
-    found = review.all_findings
+    found = list_all_findings(review)
     ruled_out = [f for f in (*found, *standing) if f.fingerprint in dismissed]
     review = replace(
         review,
@@ -190,6 +196,7 @@ def review_check(
         render_environment(review.environment),
         _format_cost(review),
         _explain_neutral(review, config, standing) if conclusion == "neutral" else "",
+        _explain_failure(review, config, standing) if conclusion == "failure" else "",
         f"Reproduce: {code_span(command)}" if command else "",
     ]
     check = CheckRun(
@@ -228,7 +235,7 @@ def _describe_dismissal(dismissal: Dismissal, author: str) -> str:
     """Who dismissed a finding, whether it is of their own change, and why."""
     own = ", the author of this change" if author and dismissal.login == author else ""
     why = inline_prose(dismissal.reason[:200]) or "no reason was given"
-    day = f" on {dismissal.at:%Y-%m-%d}" if dismissal.stored else ""
+    day = f"{',' if own else ''} on {dismissal.at:%Y-%m-%d}" if dismissal.stored else ""
     who = f" by {code_span(dismissal.login)}" if dismissal.login else ""
     return f"; dismissed{who}{own}{day}: {why}"
 
@@ -401,9 +408,22 @@ def _explain_neutral(review: Review, config: RepoConfig, standing: Sequence[Find
     return explain_neutral(why)
 
 
+def _explain_failure(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:
+    """The sentence that says what blocks, and what to do."""
+    blocking = [f for f in (*review.findings, *standing) if _blocks(f, config)]
+    return (
+        f"This check fails because {count_noun(len(blocking), 'finding')} block{'s' if len(blocking) == 1 else ''}, by "
+        "`review.blocking` or a rule of the repository: mend what is meant, or `/dismiss ID` with a reason."
+    )
+
+
 def is_blocked(review: Review, config: RepoConfig, standing: Sequence[Finding] = ()) -> bool:
     """Whether a finding is severe enough to block, by the repository's configuration."""
-    return any(f.blocking or _is_severe(f, config) for f in (*review.findings, *standing))
+    return any(_blocks(f, config) for f in (*review.findings, *standing))
+
+
+def _blocks(finding: Finding, config: RepoConfig) -> bool:
+    return finding.blocking or _is_severe(finding, config)
 
 
 def _is_severe(finding: Finding, config: RepoConfig) -> bool:
@@ -421,8 +441,10 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
         words = f"{count_noun(failing, 'test')} failing" if failing else "Tests fail"
         parts.append(f"{words} without the change too" if tests.fails_without_change else words)
     if review.findings:
-        worst = find_worst(review.findings)
-        number = count_noun(len(review.findings), "finding")
+        open_findings = (*review.findings, *standing)
+        worst = find_worst(open_findings)
+        number = count_noun(len(open_findings), "finding")
+        number += f" open ({len(review.findings)} new)" if standing else ""
         parts.append(f"{number}, worst is {worst.severity}: {strip_markdown(worst.title)}")
     elif standing:
         parts.append(describe_open(len(standing)))

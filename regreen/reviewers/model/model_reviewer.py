@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from regreen.code.diff import apply_suggestion
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutOfBudget, OutsideError, UserError
 from regreen.domain.models import (
@@ -482,7 +483,7 @@ def _review_portion(
     Raises:
         OutsideError: the model gave no reading.
     """
-    context.report_progress(f"reading {len(portion.files)} file(s)")
+    context.report_progress(f"reading {count_noun(len(portion.files), 'file')}")
     asked = READING_PROMPT + (HARM_PROMPT if brings_harmful_code(portion) else "")
     question = make_question(portion, "review/reading", asked, REPORT_TOOL, _ANSWER_TOKENS)
     answer = ask_for_input(model, question)
