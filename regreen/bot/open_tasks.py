@@ -67,7 +67,7 @@ class OpenTask:
 def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
     """What needs a person in the shown repositories, the most urgent first.
 
-    These are red branches, patches and forks' commits to approve, drafts to review, and jobs that failed lately.
+    These are red branches, configurations that cannot be used, patches and forks' commits to approve, drafts to review, and jobs that failed lately.
     """
     tasks = [
         _describe_red_branch(store, state)
@@ -83,6 +83,7 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         for kind in ("why", "fix", "review")
     }
     tasks += _list_red_bases([*recent["why"], *recent["fix"]], now)
+    tasks += _list_broken_configs(recent["review"], now)
     newest: dict[tuple[str, str], PendingPatch] = {}
     patches = [p for p in store.find_all(PendingPatch) if is_shown(p.repo)]
     for patch in sorted(patches, key=lambda p: p.at, reverse=True):
@@ -157,6 +158,18 @@ def _name_failing_tests(document: ResultDocument) -> str:
         return ""
     more = f" (+{len(tests) - 1} more)" if len(tests) > 1 else ""
     return f": {to_plain_line(tests[0], 160)}{more}"
+
+
+def _list_broken_configs(reviews: Sequence[ResultDocument], now: datetime) -> list[OpenTask]:
+    """Repositories whose newest recent review could not use their configuration."""
+    newest: dict[str, ResultDocument] = {}
+    for document in sorted(reviews, key=lambda one: one.at):
+        newest[document.repo] = document
+    return [
+        OpenTask("red", str(problem), repo, None, document.job, document.at)
+        for repo, document in newest.items()
+        if (problem := document.body.get("config_problem")) and now - document.at < _RECENT_FAILURES
+    ]
 
 
 def _list_waiting_forks(

@@ -8,8 +8,9 @@ import pytest
 from regreen_playground.model import Use
 from regreen_playground.things import Upload
 
+from regreen.bot.open_tasks import list_open_tasks
 from tests.stories.conftest import Tell
-from tests.stories.story import Story, shown_job
+from tests.stories.story import REPO, Story, shown_job
 from tests.stories.test_fixes import needs_sandbox
 
 FAULT = {
@@ -149,6 +150,13 @@ def test_a_broken_configuration_leaves_the_last_valid_one_in_force(story: Story)
     title = pull.check.title or ""
     assert title.startswith(".github/regreen.yml cannot be used (line 1: review.drafts: ")
     assert title.endswith("); No findings (no model configured)")
+    (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert (task.state, task.repo) == ("red", REPO)
+    assert task.text.startswith(".github/regreen.yml cannot be used (line 1: review.drafts: ")
+    story.configures("review: {drafts: true}\n")
+    story.pushes(pull, {"README.md": "# Again\n"})
+    story.work()
+    assert list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True) == []
 
 
 def test_reviews_can_be_switched_off_and_asked_for(story: Story) -> None:

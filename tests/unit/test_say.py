@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
 
 from regreen.adapters.git.repository import GitRepository
-from regreen.bisect.result import BlamedCommit, Observation
+from regreen.bisect.result import BlamedCommit, CulpritVerification, Observation
 from regreen.bot import messages
 from regreen.bot.messages.markup import count_noun
 from regreen.causes.investigation import BlamedPackage, RedCause
@@ -431,6 +431,10 @@ def test_regressions() -> None:
     assert messages.regression_title("main", slow) == snapshot(
         "main is slower since “Make it @\u200bfast”: 2.1 times as long"
     )
+    proof = CulpritVerification(("rerun",), True, "reverting it (whole) on bbbbbbbbbbbb conflicts")
+    body = messages.bisection_body(replace(found, verified=proof))
+    assert body.split("\n\n")[1].startswith("A plain revert of it does not help, or conflicts: ")
+    assert "git revert" not in body
     about = messages.describe_regression("nightly", "pytest -q", slow)
     body = messages.bisection_body(slow, note=about)
     first, action, said = body.split("\n\n")[:3]

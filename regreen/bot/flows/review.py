@@ -457,6 +457,7 @@ class _ReviewFlow:
                     "title": self._pull.title,
                     "author": self._pull.author,
                     "waits_for_approval": self._waits_for_approval,
+                    "config_problem": messages.name_config_problem(self._loaded.problems),
                     **shown,
                     "reproduce": messages.reproduce_review(review),
                     "snippets": {

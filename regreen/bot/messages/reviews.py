@@ -204,7 +204,7 @@ def review_check(
         head_sha=review.head,
         external_id=external_id,
         title=to_plain_line(
-            _name_problem(problems)
+            (f"{name_config_problem(problems)}; " if problems else "")
             + _check_title(review, standing)
             + _name_dismissals(ruled_out, dismissed, author),
             250,
@@ -256,14 +256,14 @@ def _name_dismissals(
     return "".join(parts)
 
 
-def _name_problem(problems: Sequence[ConfigProblem]) -> str:
-    """The configuration's first fault, for the title."""
+def name_config_problem(problems: Sequence[ConfigProblem]) -> str:
+    """That the repository's configuration cannot be used, and its first fault; "" without any."""
     if not problems:
         return ""
     first = problems[0]
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     fault = f"line {first.line}: {first.key or 'file'}: {first.message[:80]}"
-    return f"{CONFIG_PATH} cannot be used ({fault}{more}); "
+    return f"{CONFIG_PATH} cannot be used ({fault}{more})"
 
 
 def _name_verdict(review: Review, config: RepoConfig, standing: Sequence[Finding]) -> str:

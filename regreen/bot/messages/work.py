@@ -220,6 +220,8 @@ def bisection_body(
         steps.insert(0, f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
     elif command := undo_culprit(bisection):
         steps.insert(0, f"Revert it with `{command}`.")
+    elif _is_revert_in_vain(bisection):
+        steps.insert(0, "A plain revert of it does not help, or conflicts: repair it by hand.")
     parts = [render_markdown(bisection, "\n\n".join(steps))]
     if environment := render_environment(bisection.environment):
         parts.append(environment)
@@ -231,12 +233,18 @@ def bisection_body(
 
 
 def undo_culprit(bisection: Bisection) -> str:
-    """The command that reverts the culprit; "" where none was found."""
+    """The command that reverts the culprit; "" where none was found, or where the proof says that it does not help."""
     culprit = bisection.culprit
-    if culprit is None or bisection.outcome != "found":
+    if culprit is None or bisection.outcome != "found" or _is_revert_in_vain(bisection):
         return ""
     is_merge = any(p.sha == culprit.sha and len(p.parents) > 1 for p in bisection.posterior)
     return f"git revert {'-m 1 ' if is_merge else ''}{culprit.sha[:12]}"
+
+
+def _is_revert_in_vain(bisection: Bisection) -> bool:
+    """Whether the culprit was proven otherwise, after a revert of it had conflicted or had not helped."""
+    proof = bisection.verified
+    return proof is not None and proof.ok and "revert" not in proof.by
 
 
 def reproduce_bisection(bisection: Bisection) -> str:
