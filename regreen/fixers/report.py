@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from regreen.code import markdown_sanitizer
+from regreen.code.diff import parse
 from regreen.code.markdown_sanitizer import code_span, count_noun
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
@@ -26,6 +27,7 @@ _ATTEMPT_OUTCOMES = {
     "nothing_proposed": "no patch",
     "needs_human": "needs approval",
 }
+_MAX_SHOWN_FILES = 5
 _MAX_REPORT_CHARS = 60_000
 _MAX_FAILURES = 10
 
@@ -89,8 +91,22 @@ def format_markdown(
     )
 
 
+def _changed_file_lines(patch: str) -> Iterator[str]:
+    """The files of a patch, each with how many lines come and go."""
+    files = parse(patch).files
+    shown = ", ".join(
+        f"{code_span(f.path, 200)} (+{len(f.added_lines)} -{len(f.removed_lines)})"
+        for f in files[:_MAX_SHOWN_FILES]
+    )
+    left = len(files) - _MAX_SHOWN_FILES
+    more = f" and {count_noun(left, 'more file')}" if left > 0 else ""
+    if files:
+        yield f"\nIt changes {shown}{more}."
+
+
 def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) -> Iterator[str]:
     yield _first_line(result, branch=branch, is_waiting=is_waiting)
+    yield from _changed_file_lines(result.patch or "")
     if result.rung == "revert" and result.culprit:
         subject = _sanitize_text(result.culprit.subject)
         yield (

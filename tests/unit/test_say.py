@@ -497,6 +497,14 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
     assert "not the cause" not in check.summary
 
 
+def test_a_repair_says_which_files_it_changes() -> None:
+    one = "--- a/shop/f{n}.py\n+++ b/shop/f{n}.py\n@@ -1,2 +1,1 @@\n-import os\n x = 1\n"
+    patch = "".join(one.replace("{n}", str(n)) for n in range(7))
+    body = format_markdown(FixResult("fixed", before=InitialFailure("pytest", 1, ()), patch=patch))
+    assert "\n\nIt changes `shop/f0.py` (+0 -1), `shop/f1.py` (+0 -1), " in body
+    assert "`shop/f4.py` (+0 -1) and 2 more files." in body
+
+
 def test_a_repair_is_titled_by_what_it_does() -> None:
     failed = InitialFailure("pytest", 1, tuple(Failure(t, "AssertionError", "") for t in "abc"))
     fix = FixResult("fixed", before=failed)
