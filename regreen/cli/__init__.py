@@ -153,13 +153,17 @@ def cli() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 the answer is no, 2 wrong usage, 3 the environment failed."""
+    """Run the command line and exit: 0 done, 1 the answer is no, 2 wrong usage, 3 the environment failed.
+
+    Without `argv` the process is the command's own: a limit of time counts from its start, and ends it. A process that
+    calls this with `argv` lives on.
+    """
     try:
         code = cli.main(
             args=list(argv) if argv is not None else None,
             prog_name="regreen",
             standalone_mode=False,
-            obj=_find_process_start(),
+            obj=_find_process_start() if argv is None else None,
         )
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)

@@ -142,3 +142,14 @@ def test_an_answer_that_takes_too_long_does_not_pass_the_limit() -> None:
     )
     assert time.monotonic() - started < 5.0 + 1.0  # the interpreter's own start is not counted here
     assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_a_process_that_calls_a_command_lives_on_after_its_limit() -> None:
+    code = (
+        "import time\nfrom regreen.cli import main\ntry:\n"
+        "    main(['env', '--repo', '/nowhere', '--max-minutes', '0.1'])\n"
+        "except SystemExit as ended:\n    print('ended', ended.code, flush=True)\n"
+        "time.sleep(8)\nprint('alive')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "ended 3\nalive\n"), done.stderr
