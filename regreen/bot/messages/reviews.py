@@ -413,7 +413,7 @@ def _explain_failure(review: Review, config: RepoConfig, standing: Sequence[Find
     blocking = [f for f in (*review.findings, *standing) if _blocks(f, config)]
     return (
         f"This check fails because {count_noun(len(blocking), 'finding')} block{'s' if len(blocking) == 1 else ''}, by "
-        "`review.blocking` or a rule of the repository: mend what is meant, or `/dismiss ID` with a reason."
+        "`review.blocking` or a rule of the repository: fix what is named above, or `/dismiss ID` with a reason."
     )
 
 
