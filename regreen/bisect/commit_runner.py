@@ -203,7 +203,14 @@ def _last_line(error: SetupFailed) -> str:
 # The two are timed alternately, in fresh boxes on the same machine, so that load affects both alike.
 
 SLOWER_KIND = "Slower"
+_TIMES = " times the time of "
 DEFAULT_PAIRS = 3
+
+
+def read_factor(reason: str) -> float | None:
+    """The factor in the reason of a timed run; None for another reason."""
+    factor, times, _ = reason.partition(_TIMES)
+    return float(factor) if times else None
 
 
 class PairedRunner:
@@ -244,7 +251,7 @@ class PairedRunner:
         assert last is not None  # noqa: S101 - there is at least one pair
         ratio = median(times["here"]) / max(1e-3, median(times["there"]))
         slow = ratio > self._threshold
-        reason = f"{ratio:.2f} times the time of {self._reference[:12]}"
+        reason = f"{ratio:.2f}{_TIMES}{self._reference[:12]}"
         signature = FailureSignature("exit", 0, kind=SLOWER_KIND) if slow else None
         return replace(
             last,

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from regreen.bisect.commit_graph import BEFORE_RANGE, RangeEnds
-from regreen.bisect.commit_runner import FailureJudge
+from regreen.bisect.commit_runner import FailureJudge, read_factor
 from regreen.bisect.result import (
     Bisection,
     BisectionOutcome,
@@ -508,11 +508,9 @@ def measure_slowdown(result: Bisection) -> float | None:
         return None
     sha = result.culprit.sha if result.culprit else result.range.bad
     runs = (*result.observations, *result.later_runs)
-    # the reason of a timed run begins with the factor, see `PairedRunner`
-    measured = [
-        float(run.reason.split()[0]) for run in runs if run.sha == sha and run.outcome == "fail"
-    ]
-    return median(measured) if measured else None
+    slow = (read_factor(run.reason) for run in runs if run.sha == sha and run.outcome == "fail")
+    factors = [factor for factor in slow if factor is not None]
+    return median(factors) if factors else None
 
 
 def render_headline(result: Bisection) -> str:
