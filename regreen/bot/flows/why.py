@@ -85,13 +85,13 @@ def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
     )
     reply = CommandReply(github, services.store, pull.number, ask.comment, job.record.id)
     try:
-        check, text = flow.answer()
+        check = flow.answer()
     except Cancelled:
         if ask.asked_by:
             reply.post_text(messages.job_cancelled())
         raise
     if ask.asked_by:
-        reply.post_text(text)
+        reply.post_text(messages.format_as_comment(check.summary))
         reply.show_reaction("rocket")
     return check.title
 
@@ -196,8 +196,8 @@ class _WhyFlow:
     def _sha(self) -> str:
         return self.pull.head_sha
 
-    def answer(self) -> tuple[CheckRun, str]:
-        """Find the causes that are not known yet, act on them, and post the answer; return it, and its text for a comment."""
+    def answer(self) -> CheckRun:
+        """Find the causes that are not known yet, act on them, and post the answer."""
         services, store, repo = self.services, self.services.store, self.repository.full_name
         earlier = _read_answer(store, repo, self.pull.number, self._sha)
         known = earlier.get("causes", [])
@@ -236,7 +236,7 @@ class _WhyFlow:
             ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body)
         )
         services.log_action(self.job, self.ask.asked_by, "why", check.title)
-        return check, messages.format_causes(causes)
+        return check
 
     def try_on_base_branch(self) -> str:
         """Run the tests on GitHub's merge of the change with its base branch, if that has moved far; post what came of it."""

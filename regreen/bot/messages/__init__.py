@@ -3,7 +3,6 @@
 from regreen.bot.messages.causes import (
     approval_check,
     cause_check,
-    format_causes,
     make_cause_document,
     order_causes,
     regression_note,
@@ -124,7 +123,6 @@ __all__ = [
     "fix_withheld",
     "fork_approved",
     "format_as_comment",
-    "format_causes",
     "help_text",
     "is_blocked",
     "job_cancelled",

@@ -113,7 +113,9 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
         to_plain_line(f"{_name_cause(first)}: {first['reason']}", _MAX_TITLE_CHARS - len(more))
         + more
     )
-    summary = format_causes(ordered, explain_neutral(_WHY_NEUTRAL))
+    *others, last = ordered
+    cards = [*map(_format_card, others), _format_card(last, explain_neutral(_WHY_NEUTRAL))]
+    summary = "\n\n".join(cards)
     check = CheckRun(
         CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page
     )
@@ -122,12 +124,6 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
         for one in ordered
     ]
     return add_verdict(check, first["verdict"], causes=facts)
-
-
-def format_causes(causes: Sequence[Mapping[str, Any]], closing: str = "") -> str:
-    """A card for each cause; `closing` comes before the last card's command."""
-    *others, last = order_causes(causes)
-    return "\n\n".join([*map(_format_card, others), _format_card(last, closing)])
 
 
 def approval_check(
