@@ -185,7 +185,7 @@ class EnvironmentTrier:
             left -= 1
             if run is not None and not instead:
                 stuck = None if added or unset else reason
-                instead = self._describe_own_test(environment, trial, run, stuck)
+                instead = self._try_own_test(environment, trial, run, stuck)
                 if instead:
                     asked = replace(asked, command=())  # what the repository says takes its place
                     continue
@@ -210,7 +210,7 @@ class EnvironmentTrier:
             )
             environment = replace(environment, setup=setup)
 
-    def _describe_own_test(
+    def _try_own_test(
         self, environment: Environment, trial: Trial, run: CommandRun, stuck: str | None
     ) -> str:
         """Which test command of the repository runs in the place of one without tests, and why; "" where none does.

@@ -278,8 +278,8 @@ def compute_scores(
     """Each dimension's score and what it is made of. A finding costs by its severity, weighted by its confidence.
 
     A finding that is not sure enough costs nothing: nobody sees it. One that a person dismissed, or that is over the
-    budget of comments, is in `findings`: the code is as it was, and the author of a change can dismiss what is said of it. Failing tests cost correctness as much as a critical finding,
-    unless all of them fail at the merge base too.
+    budget of comments, is in `findings`: the code is as it was, and the author of a change can dismiss what is said of
+    it. Failing tests cost correctness as much as a critical finding, unless all of them fail at the merge base too.
     """
     scores = {d: _score_dimension(d, reports, findings, context, tests) for d in DIMENSIONS}
     kept = Counter(w.finding.dimension for w in withheld if w.reason == "confidence")

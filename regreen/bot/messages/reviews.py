@@ -158,9 +158,10 @@ def review_check(
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
-    `problems` are the faults of the repository's configuration; `standing` was posted for an earlier push and still holds; `fixed` are posted findings that are gone;
-    `dismissed` holds what somebody dismissed, by fingerprint; `author` wrote the change. What was dismissed and
-    still holds is no finding any more, and is named with who dismissed it, at every head.
+    `problems` are the faults of the repository's configuration; `standing` was posted for an earlier push and still
+    holds; `fixed` are posted findings that are gone; `dismissed` holds what somebody dismissed, by fingerprint; `author`
+    wrote the change. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
+    every head.
     """
     broken = describe_unusable_config(problems) if problems else ""
     note = "\n\n".join(n for n in (broken, note) if n)
