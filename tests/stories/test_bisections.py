@@ -193,7 +193,7 @@ def test_a_test_that_passes_at_the_bad_end_is_said_without_a_range(story: Story)
     story.work()
     (answer,) = issue.comments
     assert (
-        "\n\n**not reproduced: the command did not fail where it should; it passes in 8 runs there. "
+        "\n\n**not reproduced: the command did not fail where it should; it passes in 8 runs there. Check the command, or name"
         in answer
     )
     assert re.search(r"- 8 runs\n- searched: 1 environment, in \d+ s", answer)

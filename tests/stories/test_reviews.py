@@ -174,6 +174,8 @@ def test_blocking_fails_the_check_where_the_repository_wants_it(story: Story) ->
     pull = story.pull(FAULT)
     story.work()
     assert pull.checks == {"Regreen": "failure"}
+    why = "This check fails because 1 finding blocks, by `review.blocking` or a rule"
+    assert why in (pull.check.summary or "")
 
 
 def test_parts_of_a_monorepo_have_settings_of_their_own(story: Story) -> None:

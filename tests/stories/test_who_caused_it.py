@@ -26,6 +26,11 @@ TEST = "from calc import add\nassert add(1, 2) == 3, 'the sum is wrong'\n"
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
+
+
 def run(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
     with pytest.raises(SystemExit) as ended:
         main([*words])
@@ -34,9 +39,8 @@ def run(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str,
 
 
 def test_the_change_is_blamed_and_its_capsule_repeats_elsewhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     mine = Checkout(tmp_path / "mine")
     mine.commit("base", calc_py="def add(a, b):\n    return a + b\n", check_py=TEST)
     mine.git("checkout", "-q", "-b", "change")
@@ -92,9 +96,8 @@ def replay(
 
 
 def test_a_test_that_cannot_be_run_alone_is_not_called_flaky(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     mine = Checkout(tmp_path / "mine")
     mine.commit("base", calc_py="", pytest_ini="[pytest]\naddopts = --needs-a-plugin\n")
     mine.git("checkout", "-q", "-b", "change")
@@ -105,9 +108,8 @@ def test_a_test_that_cannot_be_run_alone_is_not_called_flaky(
 
 
 def test_what_fails_alone_in_another_way_is_run_with_the_whole_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     mine = Checkout(tmp_path / "mine")
     test = "def test_add():\n    from calc import add\n    assert add(1, 2) == 3\n"
 
@@ -139,18 +141,16 @@ def ask_why(base: dict[str, str], change: dict[str, str], folder: Path, capsys: 
 
 @pytest.mark.parametrize("module", [RANDOM_WORDS, RANDOM_ERROR], ids=["words", "errors"])
 def test_a_base_that_fails_with_other_words_each_time_is_not_blamed_on_the_change(
-    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    module: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     base = {"sign_py": module, "test_sign_py": SIGNED}
     found = ask_why(base, {"notes_py": "x = 1\n"}, tmp_path, capsys)
     assert (found["verdict"], found["do"]) == ("main", "wait")
 
 
 def test_a_change_that_replaces_the_failure_of_the_base_by_another_is_blamed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     old = "def first():\n    raise ValueError('no such file')\ndef second():\n    pass\n"
     new = "def first():\n    pass\ndef second():\n    raise ValueError('10 > 9, wrong order')\n"
     base = {"steps_py": old, "test_steps_py": TWO_STEPS}
@@ -160,9 +160,8 @@ def test_a_change_that_replaces_the_failure_of_the_base_by_another_is_blamed(
 
 
 def test_beside_what_a_change_breaks_it_is_said_what_was_seen_of_a_test_that_fails_on_the_base_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     base = {"sign_py": "def sign(t):\n    return 'signed ' + t\n", "test_sign_py": SIGNED, "test_rate_py": "def test_rate():\n    assert 2 == 3\n"}  # fmt: skip
     found = ask_why(base, {"sign_py": "def sign(t):\n    return t\n"}, tmp_path, capsys)
     assert found["verdict"] == "change"
@@ -171,9 +170,8 @@ def test_beside_what_a_change_breaks_it_is_said_what_was_seen_of_a_test_that_fai
 
 
 def test_a_test_that_ends_as_one_that_the_change_breaks_is_counted_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     sign = "def sign(t):\n    return {}\ndef label(t):\n    return sign(t).upper()\n"
     labelled = "from sign import label\ndef test_label():\n    assert label('a') == 'SIGNED A'\n"
     base = {
@@ -188,9 +186,8 @@ def test_a_test_that_ends_as_one_that_the_change_breaks_is_counted_with_it(
 
 
 def test_many_tests_that_a_newer_package_breaks_are_not_blamed_on_main(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     mine = Checkout(tmp_path / "mine")
     for version, factor in (("1.2", 2), ("1.3", 3)):
         write_wheel(mine.root / "wheels", version, factor)
@@ -218,9 +215,8 @@ def write_wheel(folder: Path, version: str, factor: int) -> None:
 
 
 def test_a_bisection_and_a_repair_come_with_what_repeats_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REGREEN_HOME", str(tmp_path / "home"))
     mine = Checkout(tmp_path / "mine")
     good = mine.commit("base", calc_py="def add(a, b):\n    return a + b\n", check_py=TEST)
     bad = mine.commit("break", calc_py="def add(a, b):\n    return a - b\n")

@@ -232,6 +232,14 @@ def test_the_check_says_what_was_read_and_what_fails(
     assert (document["verdict"], document["conclusion"]) == (verdict, conclusion)
 
 
+def test_the_title_counts_what_is_open_of_earlier_pushes_by_the_worst_of_all() -> None:
+    earlier = replace(_FINDING, severity="critical", title="A query is built of text")
+    check = messages.review_check(
+        _REVIEW, RepoConfig(), external_id="x", details_url="", standing=[earlier]
+    )
+    assert check.title == "2 findings open (1 new), worst is critical: A query is built of text"
+
+
 def test_buttons_are_offered_where_they_apply() -> None:
     def labels(review: Review) -> list[str]:
         check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
