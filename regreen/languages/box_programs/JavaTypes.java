@@ -91,7 +91,8 @@ public class JavaTypes {
             TypeMirror own = isError(type) ? trees.getOriginalType((ErrorType) type) : type;
             boolean isFound = !isError(type) || !Set.of(TypeKind.ERROR, TypeKind.NONE, TypeKind.EXECUTABLE).contains(own.getKind());
             // a class of an unchanged test beside this file, which is not compiled
-            boolean isLeftOut = !isFound && place.getLeaf() instanceof IdentifierTree name && Files.exists(Path.of(error.getSource().toUri()).resolveSibling(name + ".java"));
+            boolean isLeftOut = !isFound && place.getLeaf() instanceof IdentifierTree name
+                    && Files.exists(Path.of(error.getSource().toUri()).resolveSibling(name + ".java"));
             return isLeftOut || isLookedUpInUnknown(place, false)
                     || isFound && (own != null && listParents(own).anyMatch(Missing::isUnknown) || holdsUnknown(place, null) || isUsedByUnknown(place));
         }
@@ -128,7 +129,9 @@ public class JavaTypes {
             Stream<? extends TypeMirror> parts = type instanceof ArrayType array ? Stream.of(array.getComponentType())
                     : type instanceof DeclaredType declared ? declared.getTypeArguments().stream()
                     : type instanceof WildcardType wild ? Stream.of(wild.getExtendsBound(), wild.getSuperBound()).filter(Objects::nonNull)
-                    : type instanceof ExecutableType method ? Stream.of(method.getParameterTypes(), method.getThrownTypes(), List.of(method.getReturnType())).flatMap(List::stream) : Stream.of();
+                    : type instanceof ExecutableType method
+                            ? Stream.of(method.getParameterTypes(), method.getThrownTypes(), List.of(method.getReturnType())).flatMap(List::stream)
+                    : Stream.of();
             return isError(type) || parts.anyMatch(Missing::isUnknown);
         }
 
@@ -141,7 +144,9 @@ public class JavaTypes {
         Stream<TypeMirror> listParents(TypeMirror type) {
             Stream<? extends TypeMirror> above = type instanceof ExecutableType method ? method.getThrownTypes().stream()
                     // unlike `directSupertypes`, an element knows the interfaces that are missing
-                    : isError(type) ? Stream.of() : types.asElement(type) instanceof TypeElement element ? Stream.concat(Stream.of(element.getSuperclass()), element.getInterfaces().stream())
+                    : isError(type) ? Stream.of()
+                    : types.asElement(type) instanceof TypeElement element
+                            ? Stream.concat(Stream.of(element.getSuperclass()), element.getInterfaces().stream())
                     : type instanceof TypeVariable variable ? Stream.of(variable.getUpperBound()) : Stream.of();
             return Stream.concat(Stream.of(type), above.flatMap(this::listParents));
         }
@@ -155,10 +160,14 @@ public class JavaTypes {
 
         Stream<ExecutableElement> listMethods(TypeMirror type) {
             Element element = types.asElement(type);
-            return element == null ? Stream.of() : element.getEnclosedElements().stream().flatMap(member -> member instanceof ExecutableElement method ? Stream.of(method) : Stream.of());
+            return element == null ? Stream.of() : element.getEnclosedElements().stream()
+                    .filter(ExecutableElement.class::isInstance).map(ExecutableElement.class::cast);
         }
 
-        /** Whether a name is looked up in an open class, or among methods whose parameters, or what is given for them, are unknown. */
+        /**
+         * Whether a name is looked up in an open class, or among methods whose parameters, or what is given for them, are
+         * unknown. `mustBeThere`: also where no method of the name is known at all.
+         */
         boolean isLookedUpInUnknown(TreePath place, boolean mustBeThere) {
             Tree tree = place.getLeaf(), above = place.getParentPath() == null ? null : place.getParentPath().getLeaf();
             if (above instanceof MethodInvocationTree call && call.getMethodSelect() == tree) {
@@ -184,14 +193,23 @@ public class JavaTypes {
                 }
             }
             String wanted = Set.of("new", "this", "super").contains(name) ? "<init>" : name;
-            List<ExecutableElement> methods = owners.stream().flatMap(this::listMethods).filter(method -> method.getSimpleName().contentEquals(wanted)).toList();
-            List<? extends ExpressionTree> given = tree instanceof MethodInvocationTree call ? call.getArguments() : tree instanceof NewClassTree made ? made.getArguments() : List.of();
-            boolean isGivenUnknown = named instanceof MemberSelectTree && holdsUnknown(new TreePath(place, named), named) || given.stream().anyMatch(value -> isFunction(value) ? isLookedUpInUnknown(new TreePath(place, value), false)
-                    : listParents(typeAt(place, value)).anyMatch(Missing::isUnknown));
-            return mustBeThere && methods.isEmpty() && !(trees.getElement(place) instanceof ExecutableElement) || owners.stream().anyMatch(this::isOpen)
+            List<ExecutableElement> methods = owners.stream().flatMap(this::listMethods)
+                    .filter(method -> method.getSimpleName().contentEquals(wanted)).toList();
+            List<? extends ExpressionTree> given = tree instanceof MethodInvocationTree call ? call.getArguments()
+                    : tree instanceof NewClassTree made ? made.getArguments() : List.of();
+            boolean isGivenUnknown = named instanceof MemberSelectTree && holdsUnknown(new TreePath(place, named), named)
+                    || given.stream().anyMatch(value -> isFunction(value) ? isLookedUpInUnknown(new TreePath(place, value), false)
+                            : listParents(typeAt(place, value)).anyMatch(Missing::isUnknown));
+            boolean isNowhere = methods.isEmpty() && !(trees.getElement(place) instanceof ExecutableElement);
+            return mustBeThere && isNowhere || owners.stream().anyMatch(this::isOpen)
                     || methods.stream().anyMatch(method -> tree instanceof MemberReferenceTree ? isUnknown(method.asType())
-                            : (method.isVarArgs() || method.getParameters().size() == given.size())
-                            && (isGivenUnknown || method.getParameters().stream().anyMatch(parameter -> isUnknown(parameter.asType()))));
+                            : mayBeMeant(method, given.size(), isGivenUnknown));
+        }
+
+        /** Whether a method fits by the number of its arguments, and something about these is unknown. */
+        static boolean mayBeMeant(ExecutableElement method, int given, boolean isGivenUnknown) {
+            boolean fits = method.isVarArgs() || method.getParameters().size() == given;
+            return fits && (isGivenUnknown || method.getParameters().stream().anyMatch(parameter -> isUnknown(parameter.asType())));
         }
 
         /** Whether a part of a tree is unknown, other than the one that the error is in. */
@@ -244,8 +262,11 @@ public class JavaTypes {
             }
             List<TypeMirror> parents = listParents((isMethod ? element.getEnclosingElement() : element).asType()).toList();
             List<ExecutableElement> methods = parents.stream().flatMap(this::listMethods).toList();
-            return parents.stream().skip(isMethod ? 1 : 0).anyMatch(this::isOpen) || methods.stream().anyMatch(method -> isUnknown(method.asType()) && methods.stream()
-                    .anyMatch(other -> other.getSimpleName().equals(method.getSimpleName()) && (isMethod ? other == element : other.getModifiers().contains(Modifier.ABSTRACT))));
+            // the names that the error can be about: the method's own, or those of what the class must have
+            Set<Name> names = methods.stream().filter(method -> isMethod ? method == element : method.getModifiers().contains(Modifier.ABSTRACT))
+                    .map(Element::getSimpleName).collect(Collectors.toSet());
+            return parents.stream().skip(isMethod ? 1 : 0).anyMatch(this::isOpen)
+                    || methods.stream().anyMatch(method -> isUnknown(method.asType()) && names.contains(method.getSimpleName()));
         }
     }
 
