@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from regreen.actions.other_jobs import OtherJob
     from regreen.domain.github import GitHubServer
     from regreen.environment.preparation import CompletedTrial
-    from regreen.fixers.case import FixResult
+    from regreen.fixers.case import FixResult, InitialFailure
     from regreen.fixers.remembered_runs import RepairSession
     from regreen.logs.ci_log import CiLog
     from regreen.runs.trial import Trial
@@ -59,9 +59,22 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
     from regreen.fixers.case import FixResult, InitialFailure
     from regreen.runs.trial import Trial
 
-    before = InitialFailure(Trial(parse_shell_argv(options["argv"])).command_line, None)
+    known = options["known"] or _KnownSoFar()
+    command = Trial(parse_shell_argv(options["argv"])).command_line
+    before = known.failure or InitialFailure(command, None)
     late = FixResult("out_of_budget", before=before, reason=reason, seconds=seconds)
-    return format_result(late, options["form"])
+    return format_result(_add_environment_to_result(late, known.environment), options["form"])
+
+
+@dataclass
+class _KnownSoFar:
+    """What a repair that the limit ends has found out."""
+
+    environment: CompletedTrial | None = None
+    failure: InitialFailure | None = None
+
+    def keep_failure(self, failure: InitialFailure) -> None:
+        self.failure = failure
 
 
 @click.command("fix")
@@ -180,14 +193,14 @@ def command(
     with _open_resumable_session(options.make_trial(argv), what, fresh=fresh) as session:
         live = choose_sandbox(kind)
         sandbox = RememberingSandbox(live, session)
-        done: CompletedTrial | None = None
+        known = limit.known = _KnownSoFar()
         other_jobs: tuple[OtherJob, ...] = ()
         if workflow is not None:
             source = _WorkflowStep(_find_workflow(workflow, repo), job_id, step, failed_log)
             planned, other_jobs = _trial_from_workflow(git, at, source, sandbox.pythons())
             trial = options.extend_trial(planned)
         else:
-            done = complete_local_trial(
+            done = known.environment = complete_local_trial(
                 options.make_trial(parse_shell_argv(argv)),
                 at,
                 git=git,
@@ -224,9 +237,10 @@ def command(
             model=make_model(max_usd) if "model" in chosen else None,
             progress=report_progress,
             keep=keep_capsule,
+            on_reproduced=known.keep_failure,
         )
         _forget_session_if_answered(session, result, job.max_minutes)
-        result = _add_environment_to_result(result, done)
+        result = _add_environment_to_result(result, known.environment)
     limit.begin_answer()
     if patch_out is not None and result.patch:
         patch_out.write_bytes(result.patch.encode("utf-8", "surrogateescape"))

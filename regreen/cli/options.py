@@ -98,8 +98,8 @@ def time_limit_option(
     """`--max-minutes`; the command receives it as `limit`, and is ended at the limit.
 
     Args:
-        answer_late: what is printed where the time is over before there is an answer: from the other options, the
-            reason, and the seconds that were taken.
+        answer_late: what is printed where the time is over before there is an answer: from the other options with
+            what the command has noted as `limit.known`, the reason, and the seconds that were taken.
         default: as `--help` shows it.
         fallback: the limit where none is given and `default` is None; None for no limit.
         least: what may be given.
@@ -122,7 +122,7 @@ def time_limit_option(
                 reason = f"the {minutes:g} minutes were over{' while ' if doing else ''}{doing}"
                 report_warning(f"{reason}; {_MORE_TIME}")
                 seconds = time.monotonic() - limit.began
-                print_answer(answer_late(others, reason, seconds))
+                print_answer(answer_late({**others, "known": limit.known}, reason, seconds))
 
             def end_process() -> None:
                 # however long the answer takes: no process outlives its limit

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Event
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from regreen.domain.errors import Cancelled
 
@@ -82,10 +82,14 @@ class TimeLimit:
         minutes: all of it; None for as long as it takes.
         began: when the command began, on the monotonic clock.
         is_chosen: the user gave the limit.
+
+    Attributes:
+        known: what the command has found out by now, in its own terms, for an answer that is given at the limit.
     """
 
     def __init__(self, minutes: float | None, began: float, *, is_chosen: bool = True) -> None:
         seconds = math.inf if minutes is None else 60 * minutes
+        self.known: Any = None
         self.began, self.is_chosen, self._over = began, is_chosen, began + seconds
         self._ending = min(
             _ENDING_SECONDS,

@@ -160,8 +160,11 @@ def fix_failure(
     cancel: Event | None = None,
     now: Callable[[], float] = time.monotonic,
     keep: KeepCapsule | None = None,
+    on_reproduced: Callable[[InitialFailure], None] | None = None,
 ) -> FixResult:
     """Make the job's command pass at its commit, or say why not.
+
+    `on_reproduced` is called with the failure once it was seen here, before a repair is looked for.
 
     Raises:
         UserError: the revision is unknown.
@@ -188,6 +191,7 @@ def fix_failure(
             say=say,
             stop=stop,
             keep=keep,
+            on_reproduced=on_reproduced,
         )
     except Cancelled:
         if cancel is not None and cancel.is_set():
@@ -210,6 +214,7 @@ def _fix_or_cancel(
     say: Callable[[str], None],
     stop: StopCondition,
     keep: KeepCapsule | None,
+    on_reproduced: Callable[[InitialFailure], None] | None,
 ) -> tuple[FixResult, Trial]:
     """The repair, and the trial that it ran; `Cancelled` where the time is over before there is a result."""
     started = stop.now()
@@ -233,6 +238,8 @@ def _fix_or_cancel(
     if triage.outcome is not None:
         stopped = FixResult(triage.outcome, before=triage.before, reason=triage.reason)
         return stopped, job.trial
+    if on_reproduced is not None:
+        on_reproduced(triage.before)
     if base is not None and base != rev:
         say(f"running it at the base {base[:12]}")
         if not_ours := explain_red_base(

@@ -23,6 +23,8 @@ from regreen.domain.errors import SetupFailed, UserError
 from regreen.domain.models import EnvSpec, PreparedEnv
 from regreen.domain.repo_config import RepoConfig
 from regreen.environment.preparation import complete_trial
+from regreen.fixers import ladder
+from regreen.fixers.case import RungResult
 from regreen.runs.trial import Trial
 from tests.stories.test_fix_resume import CountingSandbox
 from tests.unit.repairs import CALC, GREEN, Repository, sandbox_or_skip
@@ -260,6 +262,23 @@ def test_a_setup_that_hangs_is_killed_at_the_limit(repository: Repository) -> No
     assert (code, document["outcome"]) == (1, "out_of_budget")
     assert "the time was over before the failure was understood" in document["reason"]
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.slow
+def test_a_repair_that_the_limit_ends_still_says_what_fails(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StuckRung:
+        def propose_fix(self, *_case_and_judge: object) -> RungResult:
+            time.sleep(600)
+            return RungResult()
+
+    monkeypatch.setattr(ladder, "load_rung", lambda _name: StuckRung())
+    repository.commit("faster sums", {"pkg/calc.py": BROKEN})
+    code, document, _ = regreen(repository, "fix", "--no-model", "--max-minutes", "1", "--", "python", "-m", "pytest", "-q")  # fmt: skip
+    assert (code, document["outcome"]) == (1, "out_of_budget")
+    assert {one["test"] for one in document["before"]["failures"]} == {"tests/test_calc.py::test_total", "tests/test_calc.py::test_mean"}  # fmt: skip
+    assert "pytest" in document["environment"]["setup"]
 
 
 def _is_running(words: str) -> bool:
