@@ -234,6 +234,12 @@ def test_a_box_has_no_network(box: Box) -> None:
     assert "Network is unreachable" in box.run(["python", "-c", FAR], timeout=30).stderr
 
 
+def test_a_box_knows_its_own_address(local_sandbox: Sandbox) -> None:
+    ask = "import socket; print(socket.gethostbyname(socket.gethostname()))"
+    with local_sandbox.open(plain_env(local_sandbox.name), tree({})) as box:
+        assert box.run(["python", "-c", ask], timeout=30).stdout == "127.0.0.1\n"
+
+
 def test_a_box_that_is_allowed_to_reaches_no_private_address(local_sandbox: Sandbox) -> None:
     allowed = BoxLimits(network=True)
     with local_sandbox.open(plain_env(local_sandbox.name), tree({}), allowed) as reaching:

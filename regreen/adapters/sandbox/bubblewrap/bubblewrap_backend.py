@@ -376,7 +376,7 @@ def _isolation_options() -> list[str]:
         "--gid",
         str(BOX_UID),
         "--hostname",
-        "box",
+        layout.HOST_NAME,
         # The agent is process 1: nothing inside can kill it, and when it ends the kernel ends the rest.
         "--as-pid-1",
         "--new-session",

@@ -304,7 +304,7 @@ def _container_config(client: APIClient, plan: DockerPlan, limits: BoxLimits) ->
         "Entrypoint": [],
         "Cmd": ["/bin/cat"],
         "User": f"{KEEPER_UID}:{KEEPER_UID}",
-        **({} if plan.joins else {"Hostname": "box"}),
+        **({} if plan.joins else {"Hostname": layout.HOST_NAME}),
         "WorkingDir": "/",
         "OpenStdin": True,
         "StdinOnce": True,
