@@ -56,6 +56,8 @@ _PYTEST_COMMAND = "python -m pytest -q"
 _COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _DOCTEST = re.compile(r"(?m)^[ \t]*>>> \S")
 _DEFINES_TEST = re.compile(r"(?m)^\s{0,8}def test|^class \w{1,80}\([\w., ]{0,200}TestCase\b")
+# what a tox command takes from its caller, and for which environments it is: `py{36,37}: pytest [] tests`
+_TOX_CONDITIONS = re.compile(r"\{posargs[^}]{0,200}\}|\[\]|(?m:^[ \t]*[\w{},!.-]{1,100}:(?=[ \t]))")
 _MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
 _NAME_IN_ADDRESS = re.compile(
@@ -250,9 +252,10 @@ def _infer_test_command(files: RepositoryFiles) -> Inferred | None:
     for path, script in _read_test_targets(files):
         for command in find_commands(script):
             words = _without_coverage(split_runner(command.arguments)[1])
-            if words and "{" not in " ".join(words) and _is_test_call(words):
-                source = f"{path}:{find_first_line_with(files.read(path), words[0])}"
-                return Inferred(_plain_test_call(words, files), source)
+            if not words or not _is_test_call(words):
+                continue
+            if "{" not in (call := _plain_test_call(words, files)):
+                return Inferred(call, f"{path}:{find_first_line_with(files.read(path), words[0])}")
     tests = sorted(path for path in files.paths if is_module(path) and is_test(path))
     return Inferred(_plain_test_call(["pytest"], files), tests[0]) if tests else None
 
@@ -298,7 +301,7 @@ def _holds_tests(word: str, files: RepositoryFiles) -> bool:
 def _read_test_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
     """What the test targets of tox, nox, make and just run, as shell text."""
     testenv = read_section(files.read("tox.ini"), "testenv")
-    script = re.sub(r"\{posargs[^}]{0,200}\}", "", testenv.get("commands", ""))
+    script = _TOX_CONDITIONS.sub("", testenv.get("commands", ""))
     yield (
         "tox.ini",
         script.replace("{toxinidir}/", "").replace("{envpython}", _PYTHON),
