@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from regreen import __version__
 from regreen.code import markdown_sanitizer
 from regreen.domain.models import Evidence, Finding, Review, Severity
 from regreen.environment.preparation import render_environment
-from regreen.reviewers.summary import list_over_budget
+from regreen.reviewers.summary import list_all_findings, list_over_budget
 
 
 def make_document(review: Review) -> dict[str, Any]:
@@ -234,7 +234,8 @@ MAX_RESULTS = 5000
 
 
 def make_sarif(review: Review) -> dict[str, Any]:
-    """One run with the posted findings. LEFT findings are left out: SARIF knows only the head."""
+    """One run with every finding, those over the budget of comments too. LEFT ones are left out: SARIF knows only the head."""
+    review = replace(review, findings=list_all_findings(review))
     clean = make_document(review)
     posted = [f for f in review.findings if f.side == "RIGHT"][:MAX_RESULTS]
     texts = {f["fingerprint"]: f for f in clean["findings"]}

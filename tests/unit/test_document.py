@@ -108,3 +108,12 @@ def test_no_message_of_a_sarif_document_is_a_link() -> None:
     assert "](" not in told
     assert "://" not in told
     assert "\u202e" not in told
+
+
+def test_a_sarif_document_holds_the_findings_over_the_budget_of_comments() -> None:
+    over = replace(FINDING, fingerprint="a" * 32, title="prices are read twice")
+    unsure = replace(FINDING, fingerprint="b" * 32)
+    held = (WithheldFinding(over, "budget"), WithheldFinding(unsure, "confidence"))
+    (run,) = make_sarif(replace(REVIEW, withheld=held))["runs"]
+    names = [one["partialFingerprints"]["regreen/v1"] for one in run["results"]]
+    assert names == [FINDING.fingerprint, over.fingerprint]
