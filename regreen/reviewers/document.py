@@ -10,7 +10,7 @@ from regreen import __version__
 from regreen.code import markdown_sanitizer
 from regreen.domain.models import Evidence, Finding, Review, Severity
 from regreen.environment.preparation import render_environment
-from regreen.reviewers.summary import list_all_findings, list_over_budget
+from regreen.reviewers.summary import list_all_findings, list_over_budget, list_unreviewed
 
 
 def make_document(review: Review) -> dict[str, Any]:
@@ -38,11 +38,7 @@ def format_text(review: Review) -> str:
     lines += (
         [f"withheld: {len(review.withheld)} ({_format_reasons(review)})"] if review.withheld else []
     )
-    for title, by_policy in (("not reviewed", False), ("left out by policy", True)):
-        unread = [u for u in review.not_reviewed if u.by_policy is by_policy]
-        lines += [f"{title}: {_escape_newlines(u.path)}: {u.reason}" for u in unread]
-        skipped = [s for s in review.skipped if s.by_policy is by_policy]
-        lines += [f"{title}: {s.reviewer}: {s.reason}" for s in skipped]
+    lines += [f"not reviewed: {_escape_newlines(n)}: {why}" for n, why in list_unreviewed(review)]
     return _replace_surrogates("\n".join(lines).rstrip() + "\n")
 
 
@@ -81,15 +77,11 @@ def format_markdown(review: Review) -> str:
         ],
     )
     lines += _format_details(
-        "Not read",
+        "Not reviewed",
         [
-            f"{markdown_sanitizer.code_span(u.path)}: {markdown_sanitizer.escape_line(u.reason)}"
-            for u in review.not_reviewed
+            f"{markdown_sanitizer.code_span(name)}: {markdown_sanitizer.escape_line(reason)}"
+            for name, reason in list_unreviewed(review)
         ],
-    )
-    lines += _format_details(
-        "Not done",
-        [f"{s.reviewer}: {markdown_sanitizer.escape_line(s.reason)}" for s in review.skipped],
     )
     lines.append(render_environment(review.environment))
     return _replace_surrogates("\n".join(lines).rstrip() + "\n")
@@ -258,16 +250,11 @@ def make_sarif(review: Review) -> dict[str, Any]:
                         "toolExecutionNotifications": [
                             {
                                 "level": "note",
-                                "message": {"text": f"not read: {u['path']}: {u['reason']}"},
+                                "message": {
+                                    "text": _replace_surrogates(f"not reviewed: {name}: {reason}")
+                                },
                             }
-                            for u in clean["not_reviewed"]
-                        ]
-                        + [
-                            {
-                                "level": "note",
-                                "message": {"text": f"skipped: {s['reviewer']}: {s['reason']}"},
-                            }
-                            for s in clean["skipped"]
+                            for name, reason in list_unreviewed(review)
                         ],
                     }
                 ],

@@ -154,7 +154,7 @@ def _describe_reading(
     return (
         reviewed
         + (f" ({', '.join(notes)})" if notes else "")
-        + (f"; {excluded} left out by policy" if excluded else "")
+        + (f"; {excluded} more need no review" if excluded else "")
         + f". +{added} -{removed} {_describe_folders(files)}. "
         + f"Estimated time to review by hand: {minutes} min."
     )
@@ -164,6 +164,16 @@ def _describe_folders(files: Sequence[FileChange]) -> str:
     folders = Counter(str(PurePosixPath(f.path).parent) for f in files)
     named = [("the root" if name == "." else name) for name, _ in folders.most_common(3)]
     return "in " + ", ".join(named) + (" and elsewhere" if len(folders) > 3 else "")
+
+
+def list_unreviewed(review: Review) -> list[tuple[str, str]]:
+    """What was not read or run, with the reason: first what should have been, then what the policy leaves out."""
+    entries = [(u.path, u.reason, u.by_policy) for u in review.not_reviewed]
+    entries += [(s.reviewer, s.reason, s.by_policy) for s in review.skipped]
+    return [
+        (name, f"{reason}; not required" if by_policy else reason)
+        for name, reason, by_policy in sorted(entries, key=lambda entry: entry[2])
+    ]
 
 
 def list_over_budget(withheld: Iterable[WithheldFinding]) -> tuple[Finding, ...]:

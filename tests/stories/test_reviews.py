@@ -76,7 +76,7 @@ def test_without_a_model_the_check_says_so_and_is_green(story: Story) -> None:
     assert pull.checks == {"Regreen": "success"}
     assert pull.check.title == "No findings (no model configured)"
     said = pull.check.summary or ""
-    assert said.count("- model: not configured (intent, edge cases, ") == 1
+    assert said.count("- `model`: not configured (intent, edge cases, ") == 1
     assert "ANTHROPIC" not in said
     assert "none is configured" not in said
     assert "nothing that basedpyright is sure of" not in said

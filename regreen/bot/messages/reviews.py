@@ -41,6 +41,7 @@ from regreen.reviewers.summary import (
     find_worst,
     list_all_findings,
     list_over_budget,
+    list_unreviewed,
 )
 
 CHECK_NAME = "Regreen"
@@ -119,7 +120,7 @@ def review_body(review: Review, details_url: str = "") -> str:
             f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
         ]
         parts.append(fold_details("Walkthrough by file", "\n".join(rows)))
-    parts += [_format_scores(review, reading), _describe_unread_and_skipped(review)]
+    parts += [_format_scores(review, reading), _list_unreviewed(review)]
     more = [f"[every detail]({details_url})"] if details_url else []
     command = reproduce_review(review)
     more += ["`/help` lists the commands"]
@@ -193,7 +194,7 @@ def review_check(
     parts += [
         _format_coverage(review),
         _format_scores(review, reading),
-        _describe_unread_and_skipped(review),
+        _list_unreviewed(review),
         render_environment(review.environment),
         _format_cost(review),
         _explain_neutral(review, config, standing) if conclusion == "neutral" else "",
@@ -506,25 +507,19 @@ def _list_findings(findings: Iterable[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _describe_unread_and_skipped(review: Review) -> str:
-    """Two folds: what should have been reviewed and was not, and what was left out, which changes no conclusion."""
-    parts = []
-    for title, by_policy in (("Not reviewed", False), ("Left out", True)):
-        unread = [u for u in review.not_reviewed if u.by_policy is by_policy]
-        lines = [f"- {code_span(u.path)}: {inline_prose(u.reason)}" for u in unread[:50]]
-        lines += [f"- and {len(unread) - 50} files more"] if len(unread) > 50 else []
-        skipped = [s for s in review.skipped if s.by_policy is by_policy]
-        lines += [f"- {s.reviewer}: {inline_prose(s.reason)}" for s in skipped]
-        if lines:
-            parts.append(fold_details(f"{title}: {len(unread) + len(skipped)}", "\n".join(lines)))
-    return "\n\n".join(parts)
+def _list_unreviewed(review: Review) -> str:
+    """A fold of what was not reviewed; what the policy leaves out changes no conclusion."""
+    unread = list_unreviewed(review)
+    lines = [f"- {code_span(name)}: {inline_prose(reason)}" for name, reason in unread[:50]]
+    lines += [f"- and {len(unread) - 50} more"] if len(unread) > 50 else []
+    return fold_details(f"Not reviewed: {len(unread)}", "\n".join(lines)) if unread else ""
 
 
 def _format_cost(review: Review) -> str:
     cost = review.cost
     if cost.calls == 0:
         no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
-        return "" if no_model else "No model call was needed."  # what is left out is listed
+        return "" if no_model else "No model call was needed."  # what is not reviewed is listed
     return f"{count_noun(cost.calls, 'model call')}, ${cost.usd:.3f}."
 
 
