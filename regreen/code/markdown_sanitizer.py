@@ -28,14 +28,20 @@ def count_noun(number: int, noun: str, many: str = "") -> str:
 
 def format_line_ranges(lines: Iterable[int], most: int = 20) -> str:
     """Line numbers as ranges, such as "3-5, 9"; past so many ranges they are cut visibly."""
-    spans: list[list[int]] = []
-    for line in sorted(set(lines)):
-        if spans and line == spans[-1][1] + 1:
-            spans[-1][1] = line
-        else:
-            spans.append([line, line])
+    spans = group_lines(lines)
     shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:most]]
     return ", ".join(shown) + (", …" if len(spans) > most else "")
+
+
+def group_lines(lines: Iterable[int]) -> list[tuple[int, int]]:
+    """Line numbers as ranges of neighbours: the first and the last of each."""
+    spans: list[tuple[int, int]] = []
+    for line in sorted(set(lines)):
+        if spans and line == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], line)
+        else:
+            spans.append((line, line))
+    return spans
 
 
 def remove_hidden(text: str) -> str:

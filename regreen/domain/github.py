@@ -99,9 +99,13 @@ class GitHubServer:
         """The address of its GraphQL API."""
         return f"{self.api_url.rstrip('/').removesuffix('/v3')}/graphql"
 
+    def repository_url(self, repo: str) -> str:
+        """The page of a repository."""
+        return f"{self.web_url}/{repo}"
+
     def clone_url(self, repo: str) -> str:
         """Where git fetches and pushes a repository; the only host that is sent a token by git."""
-        return f"{self.web_url}/{repo}.git"
+        return f"{self.repository_url(repo)}.git"
 
 
 class NotFound(OutsideError):

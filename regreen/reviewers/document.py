@@ -10,7 +10,12 @@ from regreen import __version__
 from regreen.code import markdown_sanitizer
 from regreen.domain.models import Evidence, Finding, Review, Severity
 from regreen.environment.preparation import render_environment
-from regreen.reviewers.summary import list_all_findings, list_over_budget, list_unreviewed
+from regreen.reviewers.summary import (
+    describe_coverage,
+    list_all_findings,
+    list_over_budget,
+    list_unreviewed,
+)
 
 
 def make_document(review: Review) -> dict[str, Any]:
@@ -162,8 +167,7 @@ def _coverage_line(review: Review) -> str:
         f"{u.path}:{markdown_sanitizer.format_line_ranges(u.lines, len(u.lines))}"
         for u in report.uncovered
     )
-    rest = f"; not run by any test: {where}" if where else ""
-    return f"Coverage: {report.covered} of {report.new_lines} new lines run by the tests{rest}."
+    return describe_coverage(report) + (f" Not covered: {where}" if where else "")
 
 
 def _escape_newlines(path: str) -> str:

@@ -11,6 +11,7 @@ from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import read_outline
 from regreen.domain.models import (
+    CoverageReport,
     Finding,
     Review,
     ReviewTestRun,
@@ -164,6 +165,12 @@ def _describe_folders(files: Sequence[FileChange]) -> str:
     folders = Counter(str(PurePosixPath(f.path).parent) for f in files)
     named = [("the root" if name == "." else name) for name, _ in folders.most_common(3)]
     return "in " + ", ".join(named) + (" and elsewhere" if len(folders) > 3 else "")
+
+
+def describe_coverage(report: CoverageReport) -> str:
+    """How much of the new lines the tests run; never rounded up to all of them."""
+    share = 100 * report.covered // report.new_lines if report.new_lines else 100
+    return f"Test coverage of new lines: {share}% ({report.covered} of {report.new_lines})."
 
 
 def list_unreviewed(review: Review) -> list[tuple[str, str]]:

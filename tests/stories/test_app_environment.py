@@ -16,7 +16,7 @@ from tests.unit.repairs import CALC, GREEN
 
 pytestmark = [pytest.mark.sandbox, needs_sandbox]
 _CHANGED = {"pkg/calc.py": CALC.replace("    return result\n", "    return result  # all\n")}
-_RAN = "Test coverage of new lines: 1 of 1."
+_RAN = "Test coverage of new lines: 100% (1 of 1)."
 _MORE = PYPROJECT.replace('["pytest", "iniconfig"]', '["pytest"]\ndev = ["iniconfig"]')
 _UNKNOWN = _MORE.replace('"iniconfig"', '"freezgun-helper-x"')
 _WORKFLOW = """\

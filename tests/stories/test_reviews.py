@@ -198,8 +198,8 @@ def test_a_change_runs_the_tests_of_the_part_that_it_touches(story: Story) -> No
     new = "VALUE = 1\n"
     shop, lab = story.pull({"shop/new.py": new}), story.pull({"lab/new.py": new}, branch="lab")
     story.work()
-    assert "Test coverage of new lines: 1 of 1." in (lab.check.summary or "")
-    assert "Test coverage of new lines: 0 of 1." in (shop.check.summary or "")
+    assert "Test coverage of new lines: 100% (1 of 1)." in (lab.check.summary or "")
+    assert "Test coverage of new lines: 0% (0 of 1)." in (shop.check.summary or "")
 
 
 def test_rerequesting_the_check_reviews_again(story: Story) -> None:
@@ -217,7 +217,7 @@ def test_a_fork_is_reviewed_without_running_its_code(story: Story) -> None:
     story.configures('tests: {command: "python -m unittest"}\n')
     ours, theirs = story.pull({"shop/new.py": "NEW = 1\n"}), story.fork_pull(FAULT)
     story.work()
-    assert "Test coverage of new lines: 0 of 1." in (ours.check.summary or "")
+    assert "Test coverage of new lines: 0% (0 of 1)." in (ours.check.summary or "")
     assert theirs.remarks
     assert "The tests run" not in (theirs.check.summary or "")
     assert "its code is not run before a person with write access" in (theirs.check.summary or "")

@@ -20,7 +20,7 @@ from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
 
 TESTS = 'prove: {enabled: false}\ntests: {command: "python -m unittest"}\n'
-_RAN = "Test coverage of new lines: 1 of 1."
+_RAN = "Test coverage of new lines: 100% (1 of 1)."
 _RED = (JobReport("lint", (("Lint", "failure"),), b"F401\n"),)
 TESTED = {
     "shop/new.py": "NEW = 1\n",

@@ -132,7 +132,7 @@ def test_a_review() -> None:
 
 Beyond the limit of comments on lines: 1 in threads on their files.
 
-Test coverage of new lines: 7 of 9. Not covered: `shop/prices.py`: 5-6
+Test coverage of new lines: 77% (7 of 9). Not covered: `shop/prices.py`: 5-6
 
 <details><summary>Statistics (risk low)</summary>
 
@@ -230,6 +230,17 @@ def test_the_check_says_what_was_read_and_what_fails(
     block = (check.summary or "").rpartition("```json\n")[2].partition("\n```")[0]
     document = json.loads(block)
     assert (document["verdict"], document["conclusion"]) == (verdict, conclusion)
+
+
+def test_untested_lines_are_links_to_the_reviewed_commit() -> None:
+    missed = (UncoveredLines("shop/a b.py", (5, 6, 9)),)
+    review = replace(_REVIEW, coverage=CoverageReport(1000, 997, missed))
+    at = f"https://github.com/o/r/blob/{review.head}/shop/a%20b.py"
+    told = f"Test coverage of new lines: 99% (997 of 1000). Not covered: `shop/a b.py`: [5-6]({at}#L5-L6), [9]({at}#L9)"
+    web = "https://github.com/o/r"
+    assert told in messages.review_body(review, web=web)
+    check = messages.review_check(review, RepoConfig(), external_id="x", details_url="", web=web)
+    assert told in (check.summary or "")
 
 
 def test_the_title_counts_what_is_open_of_earlier_pushes_by_the_worst_of_all() -> None:

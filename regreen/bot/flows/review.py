@@ -146,6 +146,7 @@ def refresh_check(
         fixed=fixed,
         dismissed=dismissed,
         author=newest[0].body.get("author", ""),
+        web=github.server.repository_url(github.repo),
     )
     github.post_check_run(check)
     conclusion = f"{check.conclusion}: {check.title}"
@@ -210,6 +211,7 @@ class _ReviewFlow:
         self._external_id = _external_id(job.record)
         self._found_tests: tuple[CompletedTrial | None, str] | None = None
         self._overflow: list[Finding] = []
+        self._web = github.server.repository_url(github.repo)
         self._waits_for_approval = False
         self._remembered = PostedFindings(services.store, repository.full_name, pull.number)
 
@@ -399,6 +401,7 @@ class _ReviewFlow:
             fixed=fixed,
             dismissed=dismissed,
             author=pull.author,
+            web=self._web,
         )
         self._update_check(check)
         conclusion = f"{check.conclusion}: {check.title}"
@@ -414,7 +417,7 @@ class _ReviewFlow:
     def _post_review(self, review: Review) -> str:
         """Post the review; return a note for the check run if GitHub rejects the comments."""
         mark = messages.make_marker("review", self._pull.number, self._external_id)
-        body = messages.review_body(review, self._desk.job_page_url(self._job.record.id))
+        body = messages.review_body(review, self._desk.job_page_url(self._job.record.id), self._web)
         again = messages.reproduce_review(review)
         comments = [messages.finding_comment(f, again) for f in review.findings]
         head = self._pull.head_sha
@@ -423,7 +426,7 @@ class _ReviewFlow:
         except ValidationFailed as error:
             # GitHub does not say which comment it rejects; all findings must still be visible.
             self._desk.log_action(self._job, "", "review refused", str(error))
-            text = messages.review_without_comments(review)
+            text = messages.review_without_comments(review, self._web)
             self._github.post_review(self._pull.number, head, mark, text, [])
             return "GitHub refused the inline comments; the findings are in the review's text."
         self._overflow = post_overflow(self._github, self._pull.number, review)
@@ -644,7 +647,7 @@ def post_review(github: GitHub, target: PostTarget, review: Review) -> str:
         names = "\n".join(sorted(finding.fingerprint for finding in fresh))
         digest = hashlib.sha256(names.encode()).hexdigest()[:16]
         mark = messages.make_marker("review", number, target.head, digest)
-        body = messages.review_body(review)
+        body = messages.review_body(review, web=github.server.repository_url(github.repo))
         again = messages.reproduce_review(review)
         comments = [messages.finding_comment(finding, again) for finding in fresh]
         try:

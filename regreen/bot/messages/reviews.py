@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from regreen.bot.messages.markup import (
     add_verdict,
@@ -19,7 +20,7 @@ from regreen.bot.messages.markup import (
     strip_markdown,
     to_plain_line,
 )
-from regreen.code.markdown_sanitizer import format_line_ranges
+from regreen.code.markdown_sanitizer import format_line_ranges, group_lines
 from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import (
@@ -36,6 +37,7 @@ from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.domain.state_records import Dismissal
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import (
+    describe_coverage,
     describe_open,
     describe_result,
     find_worst,
@@ -51,6 +53,7 @@ _EXPLAIN_BUTTON = Button("Explain", "What it changes and what goes wrong", "expl
 _SEVERITY_ORDER: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 _MAX_FILE_THREADS = 5
 _MAX_FIXED = 5
+_MAX_UNCOVERED_FILES = 10
 _ANNOTATION_LEVELS: dict[Severity, AnnotationLevel] = {
     "low": "notice",
     "medium": "warning",
@@ -103,8 +106,11 @@ def reproduce_review(review: Review) -> str:
     return f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
 
 
-def review_body(review: Review, details_url: str = "") -> str:
-    """The text of a review that has findings: the worst, the list of several, then folded statistics."""
+def review_body(review: Review, details_url: str = "", web: str = "") -> str:
+    """The text of a review that has findings: the worst, the list of several, then folded statistics.
+
+    `web` is the address of the repository, for links to lines.
+    """
     lead, about, reading = _split_summary(review)
     parts = [f"**{inline_prose(lead)}**", inline_prose(about), *_describe_failing_tests(review)]
     if len(list_all_findings(review)) > 1:
@@ -114,7 +120,7 @@ def review_body(review: Review, details_url: str = "") -> str:
         threads = f"{min(len(list_over_budget(review.withheld)), _MAX_FILE_THREADS)} in threads on their files"
         rest = f", {listed} in this list only" if listed > 0 else ""
         parts.append(f"Beyond the limit of comments on lines: {threads}{rest}.")
-    parts.append(_format_coverage(review))
+    parts.append(_format_coverage(review, web))
     if review.walkthrough:
         rows = [
             f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
@@ -135,13 +141,13 @@ def _split_summary(review: Review) -> tuple[str, str, str]:
     return lead, " ".join(rest[:-1]), "".join(rest[-1:])
 
 
-def review_without_comments(review: Review) -> str:
+def review_without_comments(review: Review, web: str = "") -> str:
     """A review whose inline comments GitHub rejected: all findings in the body."""
     parts = []
     for finding in review.findings:
         heading = f"### {_format_location(finding)} {inline_prose(finding.title)}"
         parts.append(f"{heading}\n\n{sanitize_markdown(finding.body)}")
-    return "\n\n".join([*parts, review_body(review)])
+    return "\n\n".join([*parts, review_body(review, web=web)])
 
 
 def review_check(
@@ -156,12 +162,13 @@ def review_check(
     fixed: Sequence[FixedFinding] = (),
     dismissed: Mapping[str, Dismissal] = {},
     author: str = "",
+    web: str = "",
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
     `problems` are the faults of the repository's configuration; `standing` was posted for an earlier push and still
     holds; `fixed` are posted findings that are gone; `dismissed` holds what somebody dismissed, by fingerprint; `author`
-    wrote the change. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
+    wrote the change; `web` is the address of the repository. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
     every head.
     """
     broken = describe_unusable_config(problems) if problems else ""
@@ -192,7 +199,7 @@ def review_check(
         parts.append(f"Dismissed, and still counted in the statistics:\n\n{rows}")
     command = reproduce_review(review)
     parts += [
-        _format_coverage(review),
+        _format_coverage(review, web),
         _format_scores(review, reading),
         _list_unreviewed(review),
         render_environment(review.environment),
@@ -485,13 +492,31 @@ def _format_scores(review: Review, reading: str) -> str:
     return fold_details(f"Statistics (risk {review.risk})", shown) if shown else ""
 
 
-def _format_coverage(review: Review) -> str:
+def _format_coverage(review: Review, web: str) -> str:
     report = review.coverage
     if report is None or report.new_lines == 0:
         return ""
-    text = f"Test coverage of new lines: {report.covered} of {report.new_lines}."
-    missed = [f"{code_span(u.path)}: {format_line_ranges(u.lines)}" for u in report.uncovered[:10]]
-    return text + (" Not covered: " + "; ".join(missed) if missed else "")
+    missed = []
+    for unit in report.uncovered[:_MAX_UNCOVERED_FILES]:
+        lines = format_line_ranges(unit.lines)
+        if web:
+            spans = group_lines(unit.lines)
+            lines = ", ".join(
+                _link_lines(web, review.head, unit.path, *span) for span in spans[:20]
+            )
+            lines += ", …" if len(spans) > 20 else ""
+        missed.append(f"{code_span(unit.path)}: {lines}")
+    more = len(report.uncovered) - _MAX_UNCOVERED_FILES
+    missed += [f"and {count_noun(more, 'more file')}"] if more > 0 else []
+    return describe_coverage(report) + (" Not covered: " + "; ".join(missed) if missed else "")
+
+
+def _link_lines(web: str, head: str, path: str, first: int, last: int) -> str:
+    """Lines of a file as a link to them; `web` is the repository's address."""
+    shown, anchor = (
+        (f"{first}", f"L{first}") if first == last else (f"{first}-{last}", f"L{first}-L{last}")
+    )
+    return f"[{shown}]({web}/blob/{head}/{quote(path)}#{anchor})"
 
 
 def _sort_findings(findings: Iterable[Finding]) -> list[Finding]:
