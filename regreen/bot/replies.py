@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regreen.bot import messages as say
 from regreen.bot.messages.markup import code_span, inline_prose
@@ -38,9 +38,7 @@ class CommandReply:
             text = f"> {asked}\n\n{text}"
         repo, number, thread = self.github.repo, self.number, self._key
         self.store.save(ReplyPart(repo, number, thread, line, redact_secrets(text)))
-        parts = self.store.find_all(ReplyPart, repo=repo, number=number, thread=thread)
-        body = "\n\n".join(part.text for part in sorted(parts, key=lambda part: part.line))
-        mark = say.make_marker("reply", self._key)
+        mark, body = say.make_marker("reply", thread), _join_parts(self.store, repo, number, thread)
         if self.ref is not None and self.ref.review:
             self.github.reply(self.number, self.ref.id, mark, body)
         else:
@@ -58,3 +56,30 @@ class CommandReply:
     @property
     def _key(self) -> str:
         return f"comment-{self.ref.id}" if self.ref and self.ref.id else self.subject
+
+
+def settle_waiting_patches(
+    github: GitHub, store: Store, number: int, outcome: str, *, on_pull: bool
+) -> None:
+    """Write into our earlier replies what became of the patch that they say to wait. A failure does not fail the job."""
+    repo = github.repo
+    for part in store.find_all(ReplyPart, repo=repo, number=number):
+        text = say.settle_waiting_patch(part.text, outcome)
+        if text == part.text:
+            continue
+        store.save(replace(part, text=text))
+        mark = say.make_marker("reply", part.thread)
+        body = _join_parts(store, repo, number, part.thread)
+        try:
+            remarks = github.review_comments(number) if on_pull else []
+            if thread := next((one.id for one in remarks if one.ours and mark in one.body), 0):
+                github.reply(number, thread, mark, body)
+            else:
+                github.post_comment(number, mark, body)
+        except (OutsideError, UserError) as error:
+            _log.warning("a reply on %s#%d stays as it is: %s", repo, number, error)
+
+
+def _join_parts(store: Store, repo: str, number: int, thread: str) -> str:
+    parts = store.find_all(ReplyPart, repo=repo, number=number, thread=thread)
+    return "\n\n".join(part.text for part in sorted(parts, key=lambda part: part.line))

@@ -241,6 +241,14 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     assert "| needs approval: a spelling tool chose the words |" in patch.body
     assert "| a recipe repairs it, once a person agrees |" in patch.body
     assert patch.body.startswith("Approved by @alice on 2026-03-02 at 09:0")
+    shown, done = pull.comments
+    assert re.search(
+        rf"^> `/fix`\n\n\*\*A patch for `.+` was approved by `alice` on 2026-03-02 at 09:\d\d UTC\*\*: it is in draft #{patch.number}\.\n",
+        shown,
+    )
+    assert "waits for approval" not in shown
+    assert "The patch: ran codespell -w shop" in shown, "the report stays"
+    assert done.startswith("> `/approve`")
 
 
 @pytest.mark.slow
@@ -253,6 +261,13 @@ def test_an_approval_holds_for_the_commit_it_was_given_for(story: Story) -> None
     story.work()
     assert len(story.pulls) == 1
     assert "so the approval does not hold" in pull.comments[-1]
+    assert "` was not opened**: the branch was at `" in pull.comments[0]
+    assert "waits for approval" not in pull.comments[0]
+    story.says("alice", "/fix", on=pull)
+    story.says("alice", "/fix", on=pull)
+    story.work()
+    assert "was replaced by that of a later repair on 2026-03-02" in pull.comments[2]
+    assert "works and waits for approval**" in pull.comments[3]
 
 
 def _red_main_that_a_person_has_to_repair(story: Story) -> str:

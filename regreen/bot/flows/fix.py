@@ -17,7 +17,7 @@ from regreen.bot.flows.why import ask_again, explain_needless_repair
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import OnlyObserved, is_observed
-from regreen.bot.replies import CommandReply
+from regreen.bot.replies import CommandReply, settle_waiting_patches
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import Clearance, refuse_command_for_old_head, require_clearance
@@ -146,6 +146,8 @@ def publish_approved(
     if pull is not None and pull.head_sha != pending.sha:
         # an approval covers the patch that was shown, at the commit for which it was shown
         services.store.remove(PendingPatch, repo=where.repo, place=place)
+        late = messages.describe_late_approval(login, services.clock.now(), pull.head_sha)
+        settle_waiting_patches(github, services.store, pull.number, late, on_pull=True)
         return messages.approval_too_late(pending.sha, pull.head_sha)
     target = _FixTarget(pending.branch, pending.sha, pull)
     flow = _FixFlow(
@@ -161,6 +163,9 @@ def publish_approved(
     _note_opened(services.store, pending, opened.number)
     if place.startswith("@"):
         _post_opened_check(github, target, opened.number, "approved")
+    else:
+        done = messages.describe_approval(login, services.clock.now(), opened.number)
+        settle_waiting_patches(github, services.store, int(place), done, on_pull=pending.on_pull)
     services.log_action(job, login, "approved", opened.html_url)
     return reply
 
@@ -572,6 +577,11 @@ class _FixFlow:
         target = self._target
         if is_observed(self._github):
             return
+        if place.isdecimal():
+            over = messages.describe_replacement(self._desk.clock.now())
+            settle_waiting_patches(
+                self._github, self._desk.store, int(place), over, on_pull=target.pull is not None
+            )
         self._desk.store.save(
             PendingPatch(
                 repo=self._repository.full_name,

@@ -31,6 +31,9 @@ from regreen.fixers.report import capitalize_sentence
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
 _MAX_NAMED_FAILURES = 10
+_WAITS = " works and waits for approval"
+_WAITING_MARK = make_marker("waits")
+"""Hidden behind the sentence that a patch waits, which is replaced by what becomes of the patch."""
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
@@ -62,7 +65,11 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
 
 def approved_body(login: str, at: datetime, body: str) -> str:
     """The body of a patch pull request that a person has approved."""
-    return f"Approved by @{login} on {at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC.\n\n{body}"
+    return f"Approved by @{login} on {_format_time(at)}.\n\n{body}"
+
+
+def _format_time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
 
 
 def fix_report(fix: FixResult, report: str) -> str:
@@ -113,8 +120,35 @@ def fix_awaits_approval(fix: FixResult, step: str, report: str, *, by_button: bo
     """A patch that needs approval, by command or by the button of its check run: what it repairs, and why it waits."""
     how = "The button **Approve**" if by_button else "`/approve`"
     what = code_span(_name_failing(fix, step), 200)
-    head = f"**A patch for {what} works and waits for approval**{inline_prose(_explain_wait(fix))}."
-    return f"{head} Nothing was pushed. {how} opens it as a draft.\n\n{report}"
+    head = f"**A patch for {what}{_WAITS}**{inline_prose(_explain_wait(fix))}."
+    return f"{head} Nothing was pushed. {how} opens it as a draft.{_WAITING_MARK}\n\n{report}"
+
+
+def settle_waiting_patch(text: str, outcome: str) -> str:
+    """The text of a reply with what became of the patch that it said to wait; any other text stays as it is."""
+    before, mark, after = text.partition(_WAITING_MARK)
+    if not mark:
+        return text
+    quoted, gap, head = before.rpartition("\n\n")
+    return f"{quoted}{gap}{head.partition(_WAITS)[0]} {outcome}{after}"
+
+
+def describe_approval(login: str, at: datetime, number: int) -> str:
+    """What became of a patch that somebody approved."""
+    return f"was approved by {code_span(login)} on {_format_time(at)}**: it is in draft #{number}."
+
+
+def describe_late_approval(login: str, at: datetime, head: str) -> str:
+    """What became of a patch that somebody approved after the branch had moved on."""
+    return (
+        f"was not opened**: the branch was at {code_span(head[:12])} when {code_span(login)} approved it on "
+        f"{_format_time(at)}. `/fix` tries again there."
+    )
+
+
+def describe_replacement(at: datetime) -> str:
+    """What became of a patch that a later repair replaced."""
+    return f"was replaced by that of a later repair on {_format_time(at)}**."
 
 
 def _name_failing(fix: FixResult, step: str) -> str:
