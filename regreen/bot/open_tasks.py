@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
+from typing import Any
 
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
@@ -67,7 +68,7 @@ class OpenTask:
 def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]) -> list[OpenTask]:
     """What needs a person in the shown repositories, the most urgent first.
 
-    These are red branches, configurations that cannot be used, patches and forks' commits to approve, drafts to review, and jobs that failed lately.
+    These are red branches, commits that a search blames for that, configurations that cannot be used, patches and forks' commits to approve, drafts to review, and jobs that failed lately.
     """
     tasks = [
         _describe_red_branch(store, state)
@@ -80,8 +81,9 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
             for document in store.documents(kind=kind, limit=_MAX_DOCUMENTS)
             if is_shown(document.repo)
         ]
-        for kind in ("why", "fix", "review")
+        for kind in ("why", "fix", "review", "bisect")
     }
+    tasks += _list_culprits(recent["bisect"], now)
     tasks += _list_red_bases([*recent["why"], *recent["fix"]], now)
     tasks += _list_broken_configs(recent["review"], now)
     newest: dict[tuple[str, str], PendingPatch] = {}
@@ -221,14 +223,43 @@ def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
     document = next((d for d in found if _is_bisection_of_schedule(d.body, state)), None)
     culprit = (document.body.get("culprit") if document else None) or {}
     text = f"The schedule `{state.schedule}` fails at `{state.red[:12]}`"
-    if culprit:
-        share = document.body.get("probability") if document else None
-        sure = f", {share:.1%}" if isinstance(share, float) else ""
-        text += (
-            f" since `{culprit['sha'][:12]}` “{culprit['subject']}” by {culprit['author']}{sure}"
-        )
-    job, at = (document.job, document.at) if document else ("", None)
-    return OpenTask("red", text, state.repo, state.issue, job, at, culprit.get("sha") or "")
+    if document is None:
+        return OpenTask("red", text, state.repo, state.issue)
+    culprit = (document.body.get("culprit") or {}).get("sha", "")
+    text += _describe_culprit(document.body)
+    return OpenTask("red", text, state.repo, state.issue, document.job, document.at, culprit)
+
+
+def _list_culprits(found: Sequence[ResultDocument], now: datetime) -> list[OpenTask]:
+    """What the newest recent search on request for each command blames on a default branch; schedules list their own."""
+    newest: dict[tuple[str, str], ResultDocument] = {}
+    for document in sorted(found, key=lambda one: one.at):
+        if document.number is not None and document.body.get("branch"):
+            newest[document.repo, str(document.body.get("command"))] = document
+    tasks = []
+    for (repo, command), document in newest.items():
+        body = document.body
+        if not body.get("culprit") or now - document.at >= _RECENT_FAILURES:
+            continue
+        does = "is slower" if body.get("slower") else "fails"
+        shown = to_plain_line(command, 120).replace("`", "'")
+        text = f"`{shown}` {does} on `{body['branch']}`{_describe_culprit(body)}"
+        place, sha = document.number, body["culprit"]["sha"]
+        tasks.append(OpenTask("red", text, repo, place, document.job, document.at, sha))
+    return tasks
+
+
+def _describe_culprit(body: dict[str, Any]) -> str:
+    """Since which commit, whose it is, how sure that is, and how to undo it; "" where none was found."""
+    culprit = body.get("culprit")
+    if not culprit:
+        return ""
+    text = f" since `{culprit['sha'][:12]}` “{culprit['subject']}” by {culprit['author']}"
+    pull = body.get("culprit_pull") or {}
+    text += f" (#{pull['number']} by {pull['author']})" if pull else ""
+    share, undo = body.get("probability"), body.get("undo")
+    text += f", {share:.1%}" if isinstance(share, float) else ""
+    return text + (f"; revert it with `{undo}`" if undo else "")
 
 
 def _is_bisection_of_schedule(body: dict[str, object], state: ScheduleState) -> bool:

@@ -16,7 +16,7 @@ from regreen.bisect import session
 from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.state_records import RevertTry
-from tests.stories.story import REPO, SHOP, Story, shown_job
+from tests.stories.story import REPO, SHOP, Story, shown_job, shown_page
 from tests.stories.test_fixes import needs_sandbox
 
 _BROKEN = '"""Prices."""\n\n\ndef total(prices):\n    """The sum of all prices."""\n    return sum(prices[1:])\n'
@@ -98,6 +98,18 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
     assert f"<dd>{counts['runs']} runs: " in page
     assert f"<code>git revert {culprit[:12]}</code>" in page
     assert f"<code>{repeat[0]}</code>" in page
+    for shown in ("/", f"/repositories/{REPO}"):
+        needs = shown_page(story, shown).partition("Needs you")[2].partition("</ul>")[0]
+        words = re.sub("<[^>]+>", "", needs)
+        author = story.state.repository(REPO).git.commit(culprit).author.name
+        assert (
+            f"{_TEST} fails on main since {culprit[:12]} “Make total faster” by {author}" in words
+        )
+        assert f"; revert it with git revert {culprit[:12]}" in words
+        assert 'href="/jobs/bisect/' in needs
+        assert f"/{REPO}/issues/{issue.raw.number}" in needs
+    story.passes(days=3)
+    assert "Make total faster” by" not in shown_page(story, "/").partition("Recent")[0]
 
 
 class _CountingPool(ContextThreadPool):

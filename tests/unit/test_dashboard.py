@@ -416,6 +416,30 @@ def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
     assert "no red branch" not in shown, "branches without a schedule are not watched"
 
 
+def test_a_culprit_on_the_default_branch_needs_a_person_until_the_same_search_finds_none(
+    store: Database,
+) -> None:
+    culprit = {"sha": "c" * 40, "subject": "Count income", "author": "Emi"}
+    pull, undo = {"number": 12, "author": "emi"}, f"git revert {'c' * 12}"
+    found = {"culprit": culprit, "probability": 0.997, "undo": undo, "culprit_pull": pull}
+    text = (
+        "pytest -q fails on main since cccccccccccc “Count income” by Emi (#12 by emi), 99.7%; "
+        "revert it with git revert cccccccccccc"
+    )
+    steps: tuple[tuple[int, dict[str, object], bool], ...] = (
+        (4, {**found, "branch": ""}, False),  # a commit of a pull request is its author's
+        (3, {**found, "branch": "main"}, True),
+        (2, {"culprit": None, "branch": ""}, True),
+        (1, {"culprit": None, "branch": "main"}, False),
+    )
+    for hours, body, is_listed in steps:
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        whole = {"command": "pytest -q", **body}
+        store.save_document(ResultDocument("bisect", "o/r", 9, f"{hours}", f"b/{hours}", at, whole))
+        shown = re.sub("<[^>]+>", "", _operator(store).get("/").text)
+        assert (text in shown) is is_listed, hours
+
+
 def test_a_red_branch_that_no_repair_was_found_for_needs_a_person(store: Database) -> None:
     for hours, outcome in ((2, "gave_up"), (1, "already_green")):
         body = {"outcome": outcome, "title": "main"}

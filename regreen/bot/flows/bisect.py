@@ -237,7 +237,8 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
             progress=_make_progress_reporter(services, job, reply),
         )
         bisection = replace(bisection, environment=tests.document)
-        _save_bisection(services, job, repository, bisection, git, number=ask.number)
+        brought = _find_culprit_pull(github, bisection)
+        _save_bisection(services, job, repository, bisection, git, pull=brought, number=ask.number)
         job.check_cancelled()
     except Cancelled:
         reply.post_text(messages.job_cancelled())
@@ -257,7 +258,10 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     )
     opened = revert.open_draft() if wanted else None
     body = messages.bisection_body(
-        bisection, opened.number if opened else None, services.job_page_url(job.record.id)
+        bisection,
+        opened.number if opened else None,
+        services.job_page_url(job.record.id),
+        messages.describe_culprit_pull(brought.number, brought.author) if brought else "",
     )
     reply.post_text(body)
     reply.show_reaction("rocket")
@@ -354,7 +358,8 @@ class _ScheduledBisect:
         if self._state.red == head and (self._state.issue or is_observed(self._github)):
             return "still red, and the issue says why"
         bisection = self._search_culprit(tests, git, head, fast)
-        _save_bisection(services, job, self._repository, bisection, git)
+        brought = _find_culprit_pull(self._github, bisection)
+        _save_bisection(services, job, self._repository, bisection, git, pull=brought)
         if bisection.outcome == "not_reproduced":
             return "failed once and not again: flaky" if fast is None else self._record_green(head)
         job.check_cancelled()
@@ -373,8 +378,9 @@ class _ScheduledBisect:
             bisection,
         )
         opened = offer.open_draft() if config.bisect.revert_pr else None
-        summary = self._report_regression(bisection, head, opened)
-        _save_bisection(services, job, self._repository, bisection, git, opened=self._state.issue)
+        summary = self._report_regression(bisection, head, opened, brought)
+        issue = self._state.issue
+        _save_bisection(services, job, self._repository, bisection, git, pull=brought, opened=issue)
         return summary
 
     def _find_reference_commit(self, git: Mirror, head: str) -> str | None:
@@ -452,15 +458,19 @@ class _ScheduledBisect:
         self._desk.store.save(state)
 
     def _report_regression(
-        self, bisection: Bisection, head: str, opened: PullRequest | None
+        self,
+        bisection: Bisection,
+        head: str,
+        opened: PullRequest | None,
+        brought: PullRequest | None,
     ) -> str:
         culprit = bisection.culprit.sha if bisection.culprit else "unknown"
         mark = messages.make_marker("regression", self._schedule.name, culprit)
         title = messages.regression_title(self._schedule.branch, bisection)
         page = self._desk.job_page_url(self._job.record.id)
         note = messages.describe_regression(self._schedule.name, self._schedule.test, bisection)
-        if bisection.culprit and (merged := self._github.find_merged_pull(bisection.culprit.sha)):
-            note = f"{messages.describe_culprit_pull(merged.number, merged.author)}\n\n{note}"
+        if brought:
+            note = f"{messages.describe_culprit_pull(brought.number, brought.author)}\n\n{note}"
         body = messages.bisection_body(bisection, opened.number if opened else None, page, note)
         issue = self._github.post_issue(mark, title, body, [messages.REGRESSION_LABEL])
         number = None if is_observed(self._github) else issue.number
@@ -522,6 +532,11 @@ def _is_pull(github: GitHub, number: int) -> bool:
     return "/pull/" in github.issue_text(number).html_url
 
 
+def _find_culprit_pull(github: GitHub, bisection: Bisection) -> PullRequest | None:
+    """The merged pull request that brought the culprit."""
+    return github.find_merged_pull(bisection.culprit.sha) if bisection.culprit else None
+
+
 def _summarize_bisection(bisection: Bisection) -> str:
     if bisection.culprit is None:
         return bisection.outcome
@@ -536,17 +551,22 @@ def _save_bisection(
     bisection: Bisection,
     git: Mirror,
     *,
+    pull: PullRequest | None,
     number: int | None = None,
     opened: int | None = None,
 ) -> None:
     likeliest = sorted(bisection.posterior, key=lambda p: -p.p)[:_MAX_NAMED_COMMITS]
     named = [git.commit(point.sha) for point in likeliest]
+    branch = repository.default_branch
+    blamed = bisection.culprit.sha if bisection.culprit else bisection.range.bad
     body: dict[str, Any] = {
         "version": 1,
         **asdict(bisection),
         "svg": report.render_svg(bisection),
         "commits": {c.sha: {"subject": c.subject, "author": c.author} for c in named},
         "opened": opened,
+        "branch": branch if git.is_ancestor(blamed, f"refs/heads/{branch}") else "",
+        "culprit_pull": {"number": pull.number, "author": pull.author} if pull else None,
         "runs_made": report.describe_runs(bisection),
         "reproduce": messages.reproduce_bisection(bisection),
         "undo": messages.undo_culprit(bisection),
