@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Event
@@ -409,6 +409,10 @@ class GitHub(Protocol):
         Raises:
             ValidationFailed: GitHub rejects one of the comments.
         """
+        ...
+
+    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[[str, str], str]) -> None:
+        """Replace the text of each of our reviews whose marker begins with `start`; `rewrite` gets the marker and the text."""
         ...
 
     def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:

@@ -51,6 +51,8 @@ def test_nothing_that_is_written_to_github_carries_a_credential(hub: Hub) -> Non
     github.post_issue("<!-- regreen:b -->", said, said)
     inline = InlineComment("numbers.py", 19, 19, "RIGHT", said)
     github.post_review(pull.number, pull.head_sha, "<!-- regreen:c -->", said, [inline])
+    github.rewrite_reviews(pull.number, "<!-- regreen:c", lambda _, body: f"{body}; {said}")
+    github.rewrite_reviews(pull.number, "<!-- regreen:d", lambda *_: "another's text")
     github.post_check_run(CheckRun("Regreen", pull.head_sha, "x", said, said, "neutral", text=said))
     everything = "".join(
         hub.repo("GET", path, hub.token()).text
@@ -62,7 +64,8 @@ def test_nothing_that_is_written_to_github_carries_a_credential(hub: Hub) -> Non
             f"/commits/{pull.head_sha}/check-runs",
         )
     )
-    assert everything.count("it said [hidden] and [hidden]") == 8
+    assert everything.count("it said [hidden] and [hidden]") == 9
+    assert "another's text" not in everything
     assert TOKEN not in everything
     assert OWN not in everything
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from regreen_playground.things import ReviewComment
 
-from tests.stories.story import SeenPull, Story, shown_job
+from tests.stories.story import REPO, SeenPull, Story, shown_job
 from tests.stories.test_reviews import FAULT
 
 PATH = "shop/run.py"
@@ -64,6 +64,43 @@ def test_a_mended_finding_has_its_thread_resolved(story: Story) -> None:
     assert re.match(r"- `shop/run.py` .{10,} \(`\w+`\)\n", fixed)
     _, _, shown = shown_job(story, "review").partition("Fixed since the review before")
     assert "shop/run.py" in shown.partition("</ul>")[0]
+    (first,) = pull.reviews
+    count, at = len(pull.raw.threads), pull.raw.head_sha[:12]
+    told, _, posted = first.partition("<details><summary>The review as it was posted</summary>")
+    assert re.match(rf"\*\*Findings at `{at}`: {count} fixed, none open\*\* \(\[check\]\(.+/{REPO}/runs/\d+\)\)\n\nFixed:\n\n- `{PATH}` ", told)  # fmt: skip
+    assert "critical" in posted
+
+
+def test_an_earlier_review_tells_after_each_push_what_is_fixed_open_new_and_dismissed(
+    story: Story,
+) -> None:
+    other = {"shop/other.py": SHELL.replace("def run", "def other")}
+    pull = story.pull({**FAULT, **other})
+    story.work()
+    (before,) = pull.reviews
+    count = len(pull.raw.threads) // 2
+    story.pushes(pull, {PATH: MENDED, "shop/third.py": SHELL.replace("def run", "def third")})
+    story.work()
+    first, second = pull.reviews
+    assert re.match(
+        rf"\*\*Findings at `\w+`: {count} fixed, {count} still open, {count} new\*\* ", first
+    )
+    parts = [first.index(word) for word in ("New:", "third.py:", "Fixed:", PATH, "Still open:", "other.py:")]  # fmt: skip
+    assert parts == sorted(parts)
+    assert "as it was posted" not in second, "it is up to date"
+    wanted = pull.remarks[-1][2].split("/dismiss ")[1].split("`")[0]
+    story.says("alice", f"/dismiss {wanted} meant", on=pull)
+    story.work()
+    for shown in pull.reviews:
+        assert re.match(r"\*\*Findings at `\w+`: \d fixed, \d still open, 1 dismissed\*\* ", shown)
+    story.pushes(pull, {"shop/other.py": MENDED, "shop/third.py": MENDED})
+    story.work()
+    first = pull.reviews[0]
+    assert re.match(
+        rf"\*\*Findings at `{pull.raw.head_sha[:12]}`: {2 * count} fixed, none open\*\* ", first
+    )
+    assert first.count("as it was posted") == 1
+    assert first.endswith(f"</summary>\n\n{before}\n\n</details>"), "nothing of it is lost"
 
 
 @pytest.mark.slow

@@ -175,6 +175,10 @@ class GitHubRequester:
         """One PATCH."""
         return self._send_request("PATCH", path, body=body)
 
+    def put(self, path: str, body: Mapping[str, Json]) -> Json:
+        """One PUT."""
+        return self._send_request("PUT", path, body=body)
+
     def delete(self, path: str) -> None:
         """One DELETE."""
         self._send_request("DELETE", path)

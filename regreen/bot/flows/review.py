@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -48,7 +48,7 @@ from regreen.domain.github import (
 )
 from regreen.domain.models import Finding, Review, Side
 from regreen.domain.ports import Mirror
-from regreen.domain.records import JobRecord, ResultDocument
+from regreen.domain.records import JobRecord, ResultDocument, Store
 from regreen.domain.repo_config import RepoConfig
 from regreen.domain.state_records import FinishedWork, ReviewedHead, UploadedReview
 from regreen.domain.text_limits import shorten_text
@@ -60,6 +60,7 @@ from regreen.reviewers.summary import list_all_findings, list_over_budget
 from regreen.secrets.redaction import redact_all
 
 _MAX_PUSH_WAITS = 3
+_MAX_EARLIER_REVIEWS = 50
 _BLOCKED_AUTHORS = "bots are not reviewed"
 _SUPERSEDED = "superseded by a newer push, or cancelled"
 
@@ -148,11 +149,51 @@ def refresh_check(
         author=newest[0].body.get("author", ""),
         web=github.server.repository_url(github.repo),
     )
-    github.post_check_run(check)
+    run = github.post_check_run(check)
+    # nothing was pushed since: what this review found is no longer new, and its own text is updated too
+    progress = partial(
+        messages.describe_progress,
+        replace(review, findings=(), withheld=()),
+        (*standing, *list_all_findings(review)),
+        dismissed=dismissed,
+        check_url=f"{github.server.repository_url(github.repo)}/runs/{run}",
+    )
+    _update_earlier_reviews(services.store, github, number, progress)
     conclusion = f"{check.conclusion}: {check.title}"
     services.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
     shown = {**newest[0].body, **_describe_for_dashboard(check, standing, dismissed)}
     services.store.save_document(replace(newest[0], body=shown))
+
+
+def _update_earlier_reviews(
+    store: Store,
+    github: GitHub,
+    number: int,
+    progress: Callable[..., str],
+    fixed: Sequence[messages.FixedFinding] = (),
+    *,
+    keep: str = "",
+) -> None:
+    """Say in the texts of earlier reviews what became of their findings; the one with the marker `keep` is up to date.
+
+    `fixed` is what this review found fixed, besides what earlier ones did. A failure does not fail the job.
+    """
+    earlier = store.documents(
+        kind="review", repo=github.repo, number=number, limit=_MAX_EARLIER_REVIEWS
+    )
+    if not any(document.body.get("findings") for document in earlier):
+        return
+    gone = [messages.FixedFinding(**f) for d in earlier for f in d.body.get("fixed") or ()]
+    text = progress(fixed=[*fixed, *gone])
+
+    def rewrite(marker: str, body: str) -> str:
+        return body if marker == keep else messages.put_above_review(text, body)
+
+    start = messages.make_marker("review", number, "").removesuffix(" -->")
+    try:
+        github.rewrite_reviews(number, start, rewrite)
+    except (OutsideError, UserError) as error:
+        _log.warning("reviews of %s#%d stay as they are: %s", github.repo, number, error)
 
 
 def _describe_for_dashboard(
@@ -403,7 +444,17 @@ class _ReviewFlow:
             author=pull.author,
             web=self._web,
         )
-        self._update_check(check)
+        run = self._update_check(check)
+        progress = partial(
+            messages.describe_progress,
+            review,
+            standing,
+            dismissed=dismissed,
+            check_url=f"{self._web}/runs/{run}",
+        )
+        mark = messages.make_marker("review", pull.number, self._external_id)
+        store = self._desk.store
+        _update_earlier_reviews(store, self._github, pull.number, progress, fixed, keep=mark)
         conclusion = f"{check.conclusion}: {check.title}"
         self._desk.store.save(ReviewedHead(self._github.repo, check.head_sha, conclusion))
         # what was only observed is posted once the repository's mode is `act`
@@ -432,9 +483,9 @@ class _ReviewFlow:
         self._overflow = post_overflow(self._github, self._pull.number, review)
         return ""
 
-    def _update_check(self, check: CheckRun) -> None:
+    def _update_check(self, check: CheckRun) -> int:
         self._job.check_cancelled()
-        self._github.post_check_run(check)
+        return self._github.post_check_run(check)
 
     @cached_property
     def _git(self) -> Mirror:

@@ -466,11 +466,51 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
     return "; ".join(parts)[:250]
 
 
-def _describe_earlier_findings(standing: Sequence[Finding], fixed: Sequence[FixedFinding]) -> str:
+def describe_progress(
+    review: Review,
+    standing: Sequence[Finding],
+    fixed: Iterable[FixedFinding],
+    dismissed: Mapping[str, Dismissal],
+    check_url: str,
+) -> str:
+    """What became of a pull request's findings up to this review, for the texts of earlier ones."""
+    found = list_all_findings(review)
+    known = {f.id for f in (*found, *standing)}
+    gone = list({f.id: f for f in fixed if f.id not in known}.values())
+    new = [f for f in found if f.fingerprint not in dismissed]
+    still_open = [f for f in standing if f.fingerprint not in dismissed]
+    counts = {"fixed": len(gone), "still open": len(still_open), "new": len(new)}
+    counts["dismissed"] = len(found) + len(standing) - len(new) - len(still_open)
+    shown = [f"{number} {what}" for what, number in counts.items() if number]
+    shown += [] if new or still_open else ["none open"]
+    lead = (
+        f"**Findings at {code_span(review.head[:12])}: {', '.join(shown)}** ([check]({check_url}))"
+    )
+    parts = [lead, f"New:\n\n{_list_findings(new)}" if new else ""]
+    parts += [_describe_earlier_findings(still_open, gone, "Fixed")]
+    return "\n\n".join(part for part in parts if part)
+
+
+_AS_POSTED = (
+    make_marker("as-posted") + "\n<details><summary>The review as it was posted</summary>\n\n"
+)
+
+
+def put_above_review(progress: str, body: str) -> str:
+    """An earlier review's text, folded, under what became of its findings since; it replaces what stood there before."""
+    posted = body.partition(_AS_POSTED)[2].removesuffix("\n\n</details>") or body
+    return f"{progress}\n\n{_AS_POSTED}{posted}\n\n</details>"
+
+
+def _describe_earlier_findings(
+    standing: Sequence[Finding],
+    fixed: Sequence[FixedFinding],
+    heading: str = "Fixed since the last review",
+) -> str:
     """What became of the findings of earlier pushes."""
     rows = [f"- {code_span(f.path)} {inline_prose(f.title)} (`{f.id}`)" for f in fixed[:_MAX_FIXED]]
     rows += [f"- and {len(fixed) - _MAX_FIXED} more"] if len(fixed) > _MAX_FIXED else []
-    parts = ["Fixed since the last review:\n\n" + "\n".join(rows)] if fixed else []
+    parts = [f"{heading}:\n\n" + "\n".join(rows)] if fixed else []
     if standing:
         parts.append(f"Still open:\n\n{_list_findings(standing)}")
     return "\n\n".join(parts)
