@@ -91,8 +91,8 @@ def format_markdown(
     )
 
 
-def _changed_file_lines(patch: str) -> Iterator[str]:
-    """The files of a patch, each with how many lines come and go."""
+def describe_changed_files(patch: str) -> str:
+    """The files that a patch changes, each with how many lines come and go; "" without a patch."""
     files = parse(patch).files
     shown = ", ".join(
         f"{code_span(f.path, 200)} (+{len(f.added_lines)} -{len(f.removed_lines)})"
@@ -100,13 +100,14 @@ def _changed_file_lines(patch: str) -> Iterator[str]:
     )
     left = len(files) - _MAX_SHOWN_FILES
     more = f" and {count_noun(left, 'more file')}" if left > 0 else ""
-    if files:
-        yield f"\nIt changes {shown}{more}."
+    return f"The patch changes {shown}{more}." if files else ""
 
 
 def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) -> Iterator[str]:
     yield _first_line(result, branch=branch, is_waiting=is_waiting)
-    yield from _changed_file_lines(result.patch or "")
+    # on a branch, or where the patch waits, the paragraph above has named them
+    if result.patch and branch is None and not is_waiting:
+        yield f"\n{describe_changed_files(result.patch)}"
     if result.rung == "revert" and result.culprit:
         subject = _sanitize_text(result.culprit.subject)
         yield (

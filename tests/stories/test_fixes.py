@@ -70,7 +70,11 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     patch = story.pulls[-1]
     assert patch.raw.draft
     assert (patch.raw.head_ref, patch.raw.base_ref) == ("regreen/fix-1", "change")
-    assert "fails. This patch makes it pass. Review and merge it if you agree" in patch.body
+    first = patch.body.partition("\n\n")[0]
+    assert (
+        "fails. This patch makes it pass. The patch changes `shop/bulk.py` (+0 -1). Review and"
+        in first
+    )
     assert "| with the patch, 3 times, each in a fresh sandbox | 0 | nothing |" in patch.body
     assert f"git checkout {pull.raw.head_sha[:12]}" in patch.body
     assert "git fetch origin regreen/fix-1 && git checkout FETCH_HEAD" in patch.body
@@ -243,7 +247,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     assert patch.body.startswith("Approved by @alice on 2026-03-02 at 09:0")
     shown, done = pull.comments
     assert re.search(
-        rf"^> `/fix`\n\n\*\*A patch for `.+` was approved by `alice` on 2026-03-02 at 09:\d\d UTC\*\*: it is in draft #{patch.number}\.\n",
+        rf"^> `/fix`\n\n\*\*A patch for `.+` was approved by `alice` on 2026-03-02 at 09:\d\d UTC\*\*: it is in draft #{patch.number}\. The patch changes `shop/bulk.py` ",
         shown,
     )
     assert "waits for approval" not in shown
@@ -316,7 +320,10 @@ def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> Non
     story.says("alice", "/fix", on=issue)
     story.work()
     first = issue.comments[0].split("\n")[2]
-    assert first.endswith(" Nothing was pushed. `/approve` opens it as a draft.")
+    assert (
+        " Nothing was pushed. `/approve` opens it as a draft. The patch changes `shop/bulk.py` ("
+        in first
+    )
     story.says("alice", "/approve", on=issue)
     story.work()
     assert [patch.raw.base_ref for patch in story.pulls] == ["main"]

@@ -522,8 +522,20 @@ def test_a_repair_says_which_files_it_changes() -> None:
     one = "--- a/shop/f{n}.py\n+++ b/shop/f{n}.py\n@@ -1,2 +1,1 @@\n-import os\n x = 1\n"
     patch = "".join(one.replace("{n}", str(n)) for n in range(7))
     body = format_markdown(FixResult("fixed", before=InitialFailure("pytest", 1, ()), patch=patch))
-    assert "\n\nIt changes `shop/f0.py` (+0 -1), `shop/f1.py` (+0 -1), " in body
+    assert "\n\nThe patch changes `shop/f0.py` (+0 -1), `shop/f1.py` (+0 -1), " in body
     assert "`shop/f4.py` (+0 -1) and 2 more files." in body
+    fix = FixResult("needs_human", before=InitialFailure("pytest", 1, ()), patch=patch)
+    report = format_markdown(fix, is_waiting=True)
+    for text in (
+        messages.fix_body(fix, "test", "", format_markdown(fix, branch="b")),
+        messages.fix_opened(7, "", branch="main", patch=patch),
+        messages.fix_awaits_approval(fix, "test", report),
+    ):
+        assert "The patch changes `shop/f0.py` (+0 -1), " in text.partition("\n\n")[0]
+        assert text.count("The patch changes ") == 1
+    settled = messages.settle_waiting_patch(text, "was approved**.")
+    assert settled.startswith("**A patch for `test` was approved**. The patch changes ")
+    assert "The patch changes `shop/f0.py`" in settled.partition("\n\n")[0]
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:

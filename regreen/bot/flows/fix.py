@@ -569,7 +569,12 @@ class _FixFlow:
         if services.store.find(FinishedWork, kind="repair_check", id=f"{repo}@{target.sha}"):
             _post_opened_check(self._github, target, opened.number, cause)
         answer = messages.fix_opened(
-            opened.number, cause, branch=target.branch, body=body, is_edited=is_edited
+            opened.number,
+            cause,
+            branch=target.branch,
+            patch=patch,
+            body=body,
+            is_edited=is_edited,
         )
         return opened, answer
 

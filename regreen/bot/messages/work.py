@@ -26,7 +26,7 @@ from regreen.domain.models import Cost
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult
-from regreen.fixers.report import capitalize_sentence
+from regreen.fixers.report import capitalize_sentence, describe_changed_files
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
@@ -59,7 +59,10 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
     """The body of a patch pull request: the failure, the proof, and what to review. `origin`: whose CI is red."""
     red = f"[{inline_prose(step)}]({url})" if url else code_span(step)
     where = f" of #{origin}" if origin is not None else ""
-    head = f"{red}{where} fails. This patch makes it pass. Review and merge it if you agree; it is a draft until then."
+    head = (
+        f"{red}{where} fails. This patch makes it pass. {describe_changed_files(fix.patch or '')}"
+    )
+    head = f"{head.rstrip()} Review and merge it if you agree; it is a draft until then."
     return "\n\n".join([head, report, make_marker("fix", fix.rung or "none")])
 
 
@@ -91,9 +94,15 @@ def describe_origin(author: str, *, is_own: bool) -> str:
 
 
 def fix_opened(
-    number: int, cause: str, *, branch: str, body: str = "", is_edited: bool = False
+    number: int,
+    cause: str,
+    *,
+    branch: str,
+    patch: str = "",
+    body: str = "",
+    is_edited: bool = False,
 ) -> str:
-    """Where the patch is, and the `branch` that it repairs.
+    """Where the patch is, the `branch` that it repairs, and the files that it changes.
 
     It says so if the text, `body`, has the command that reproduces it. `is_edited`: somebody changed its title and text,
     which stay.
@@ -108,7 +117,8 @@ def fix_opened(
     )
     how = f"Review and merge #{number} if you agree, or close it{where}."
     draft = f"a draft that merges into the branch {code_span(branch)}"
-    return f"A verified patch is in #{number}, {draft}.{note}{tail} {how}"
+    changes = f" {describe_changed_files(patch)}" if patch else ""
+    return f"A verified patch is in #{number}, {draft}.{changes}{note}{tail} {how}"
 
 
 def fix_withheld(reason: str, report: str) -> str:
@@ -121,7 +131,7 @@ def fix_awaits_approval(fix: FixResult, step: str, report: str, *, by_button: bo
     how = "The button **Approve**" if by_button else "`/approve`"
     what = code_span(_name_failing(fix, step), 200)
     head = f"**A patch for {what}{_WAITS}**{inline_prose(_explain_wait(fix))}."
-    return f"{head} Nothing was pushed. {how} opens it as a draft.{_WAITING_MARK}\n\n{report}"
+    return f"{head} Nothing was pushed. {how} opens it as a draft.{_WAITING_MARK} {describe_changed_files(fix.patch or '')}\n\n{report}"
 
 
 def settle_waiting_patch(text: str, outcome: str) -> str:
