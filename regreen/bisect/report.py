@@ -30,6 +30,7 @@ from regreen.bisect.search import calibrate_distribution, calibrate_probability
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.code.markdown_sanitizer import count_noun
+from regreen.domain.models import Cost
 from regreen.domain.ports import Git
 from regreen.packages.lock_edits import PackageUpgrade
 
@@ -654,6 +655,8 @@ def _list_runs(result: Bisection) -> list[str]:
         "| run | commit | outcome | why | seconds |",
         "| --- | --- | --- | --- | --- |",
         *rows[-_MAX_LISTED_RUNS:],
+        "",
+        Cost().describe(result.seconds),  # a search asks no model
         "",
         "</details>",
     ]

@@ -132,13 +132,11 @@ def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) 
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
         yield from (f"- {_sanitize_text(hint)}" for hint in result.hints[:10])
-    if result.cost.calls:
-        yield f"\nCost: ${result.cost.usd:.2f}, {result.cost.calls} model calls; {result.seconds:.0f} s."
     if result.before.failures:
         failures = "\n".join(format_failure(failure) for failure in result.before.failures[:20])
         yield _make_details("How it failed", _make_code_block(failures))
     yield from _hypothesis_lines(result.hypotheses)
-    yield from _attempts_table(result.attempts)
+    yield from _attempts_table(result.attempts, result.cost.describe(result.seconds))
     if result.patch:
         yield _make_details(
             "Apply, check and undo it by hand",
@@ -280,7 +278,7 @@ def _hypothesis_lines(hypotheses: Sequence[Hypothesis]) -> Iterator[str]:
         yield _make_details(f"Hypotheses ({len(hypotheses)})", "\n".join(rows))
 
 
-def _attempts_table(attempts: Sequence[Attempt]) -> Iterator[str]:
+def _attempts_table(attempts: Sequence[Attempt], cost: str) -> Iterator[str]:
     if attempts:
         rows = ["| strategy | what | outcome | seconds | $ |", "| --- | --- | --- | --- | --- |"]
         for attempt in attempts:
@@ -293,7 +291,11 @@ def _attempts_table(attempts: Sequence[Attempt]) -> Iterator[str]:
             rows.append(
                 f"| {attempt.rung} | {_escape_cell(_sanitize_text(attempt.summary))} | {result} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
             )
-        yield _make_details(f"What was tried ({len(attempts)})", "\n".join(rows))
+        yield _make_details(
+            f"What was tried ({len(attempts)}), and its cost", "\n".join([*rows, "", cost])
+        )
+    else:
+        yield f"\n<sub>{cost}</sub>"
 
 
 def _describe_attempt(attempt: Attempt) -> str:

@@ -145,6 +145,8 @@ Reviewed 1 of 1 file.
 | style | not scored | nothing reads this |
 | coverage | not scored | the tests were not run |
 
+Cost: no model; 1 s on this machine.
+
 </details>
 
 <sub>`/help` lists the commands · reproduce: `regreen review --base bbbbbbbbbbbb --head aaaaaaaaaaaa --run-tests`</sub>\
@@ -173,7 +175,7 @@ Reviewed 1 of 1 file.
 
 </details>
 
-No model call was needed.
+Cost: no model; 1 s on this machine.
 
 This check is neutral: `review.blocking` is `none`, so no finding blocks a merge.
 
@@ -536,6 +538,19 @@ def test_a_repair_says_which_files_it_changes() -> None:
     settled = messages.settle_waiting_patch(text, "was approved**.")
     assert settled.startswith("**A patch for `test` was approved**. The patch changes ")
     assert "The patch changes `shop/f0.py`" in settled.partition("\n\n")[0]
+
+
+def test_every_report_says_what_it_cost() -> None:
+    cost = Cost(0.1234, 2, 12_000, 800)
+    told = "Cost: 2 model calls (12,000 tokens in, 800 out, $0.123); 26 s on this machine."
+    fix = FixResult("gave_up", before=InitialFailure("pytest", 1, ()), cost=cost, seconds=26.3)
+    assert told in format_markdown(fix)
+    review = replace(_REVIEW, cost=cost, seconds=26.3)
+    assert told in messages.review_body(review).partition("<details>")[2], "in the statistics"
+    check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
+    assert told in (check.summary or "")
+    free = replace(fix, cost=Cost())
+    assert "Cost: no model; 26 s on this machine." in format_markdown(free)
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:

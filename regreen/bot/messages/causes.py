@@ -17,6 +17,7 @@ from regreen.bot.messages.markup import (
 )
 from regreen.causes.investigation import RedCause
 from regreen.domain.github import CheckRun, Conclusion
+from regreen.domain.models import Cost
 from regreen.logs.failure_signature import strip_varying_text
 from regreen.runs.capsule import find_outcome
 
@@ -63,6 +64,7 @@ def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str
             {
                 "where": one.where,
                 "outcome": find_outcome(one.run),
+                "seconds": round(one.run.result.seconds, 1),
                 "signature": one.signature.text if one.signature else None,
                 "tests": list(one.signature.tests) if one.signature else [],
             }
@@ -171,7 +173,9 @@ def _format_card(cause: Mapping[str, Any], closing: str = "") -> str:
     parts += [f"Failed: {checks}{more}. {_advise(cause)}"] if checks else []
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
-    parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
+    seconds = sum(run.get("seconds") or 0.0 for run in cause["runs"])
+    cost = f"<sub>{Cost().describe(seconds)}</sub>"  # no model is asked for a cause
+    parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs), cost] if runs else []
     parts += [closing] if closing else []
     return "\n\n".join([*parts, *describe_repetition(cause["repeat"])])
 

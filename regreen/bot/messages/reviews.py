@@ -126,7 +126,8 @@ def review_body(review: Review, details_url: str = "", web: str = "") -> str:
             f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
         ]
         parts.append(fold_details("Walkthrough by file", "\n".join(rows)))
-    parts += [_format_scores(review, reading), _list_unreviewed(review)]
+    cost = review.cost.describe(review.seconds)
+    parts += [_format_scores(review, reading, cost), _list_unreviewed(review)]
     more = [f"[every detail]({details_url})"] if details_url else []
     command = reproduce_review(review)
     more += ["`/help` lists the commands"]
@@ -203,7 +204,7 @@ def review_check(
         _format_scores(review, reading),
         _list_unreviewed(review),
         render_environment(review.environment),
-        _format_cost(review),
+        review.cost.describe(review.seconds),
         _explain_neutral(review, config, standing) if conclusion == "neutral" else "",
         _explain_failure(review, config, standing) if conclusion == "failure" else "",
         f"Reproduce: {code_span(command)}" if command else "",
@@ -516,7 +517,7 @@ def _describe_earlier_findings(
     return "\n\n".join(parts)
 
 
-def _format_scores(review: Review, reading: str) -> str:
+def _format_scores(review: Review, reading: str, cost: str = "") -> str:
     """The statistics in a fold: each score with what it is made of, and how much was read."""
     rows = [
         f"| {name} | {'not scored' if review.scores.get(name) is None else review.scores[name]} | "
@@ -528,7 +529,7 @@ def _format_scores(review: Review, reading: str) -> str:
     table = (
         "\n".join(["| score of 100 | | made of |", "| --- | --- | --- |", *rows]) if rows else ""
     )
-    shown = "\n\n".join(p for p in (inline_prose(reading), table) if p)
+    shown = "\n\n".join(p for p in (inline_prose(reading), table, cost) if p)
     return fold_details(f"Statistics (risk {review.risk})", shown) if shown else ""
 
 
@@ -578,14 +579,6 @@ def _list_unreviewed(review: Review) -> str:
     lines = [f"- {code_span(name)}: {inline_prose(reason)}" for name, reason in unread[:50]]
     lines += [f"- and {len(unread) - 50} more"] if len(unread) > 50 else []
     return fold_details(f"Not reviewed: {len(unread)}", "\n".join(lines)) if unread else ""
-
-
-def _format_cost(review: Review) -> str:
-    cost = review.cost
-    if cost.calls == 0:
-        no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
-        return "" if no_model else "No model call was needed."  # what is not reviewed is listed
-    return f"{count_noun(cost.calls, 'model call')}, ${cost.usd:.3f}."
 
 
 def _make_annotation(finding: Finding) -> Annotation:
