@@ -291,6 +291,7 @@ def test_an_old_commit_gets_the_versions_and_the_interpreter_of_its_day(tmp_path
         ({**TEST, "tox.ini": "[testenv]\ndeps =\n  mock\n  old: six\ncommands = python -m unittest discover {posargs}\n"}, "python", "python -m pip install", "python -m unittest discover"),
         ({**TEST, "Makefile": "test: build\n\tpython -m pytest tests --cov\n"}, "python", "python -m pip install", "python -m pytest -q tests"),
         ({**TEST, "tox.ini": "[testenv]\ncommands =\n  !lint: py.test [] tests/test_a.py --junitxml={envname}.xml\n  lint: flake8\n"}, "python", "python -m pip install", "python -m pytest -q tests/test_a.py"),
+        ({**TEST, "tox.ini": "[testenv]\ncommands = python manage.py test -v2 {posargs:tests}\n"}, "python", "python -m pip install", "python manage.py test -v2 tests"),
         ({**TEST, "tox.ini": "[testenv]\ndeps = nose\ncommands = nosetests --verbose\n"}, "python", "python -m pip install", "python -m nose --verbose"),
         ({".devcontainer.json": '{\n// box\n"image": "a/b:1",\n"postCreateCommand": "make deps"}'}, "", "make deps", None),
         ({"Dockerfile": "FROM alpine:3\nRUN apk add x\n"}, "", "apk add x", None),

@@ -57,7 +57,10 @@ _COLLECTED = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _DOCTEST = re.compile(r"(?m)^[ \t]*>>> \S")
 _DEFINES_TEST = re.compile(r"(?m)^\s{0,8}def test|^class \w{1,80}\([\w., ]{0,200}TestCase\b")
 # what a tox command takes from its caller, and for which environments it is: `py{36,37}: pytest [] tests`
-_TOX_CONDITIONS = re.compile(r"\{posargs[^}]{0,200}\}|\[\]|(?m:^[ \t]*[\w{},!.-]{1,100}:(?=[ \t]))")
+_TOX_CONDITIONS = re.compile(
+    r"\{posargs:?([^{}]{0,200})\}|\[\]|(?m:^[ \t]*[\w{},!.-]{1,100}:(?=[ \t]))"
+)
+_TEST_SCRIPT = re.compile(r"(?:[^ ]*/)?(?:(?:run_?)?tests?\.py(?: |$)|manage\.py test(?: |$))")
 _MAX_TEST_FILES = 50
 _MAX_REQUIREMENTS = 40
 _NAME_IN_ADDRESS = re.compile(
@@ -231,9 +234,7 @@ def _is_test_call(words: Sequence[str]) -> bool:
     """Whether a call runs Python tests: a program of the table, or a script that is named for it."""
     name, arguments = resolve_module_program(_without_coverage(split_runner(words)[1]))
     if name == _PYTHON:
-        return (
-            bool(arguments) and re.search(r"(?:^|/)(?:run_?)?tests?\.py$", arguments[0]) is not None
-        )
+        return _TEST_SCRIPT.match(" ".join(arguments)) is not None
     return name in _load_knowledge().test_programs
 
 
@@ -301,7 +302,7 @@ def _holds_tests(word: str, files: RepositoryFiles) -> bool:
 def _read_test_targets(files: RepositoryFiles) -> Iterator[tuple[str, str]]:
     """What the test targets of tox, nox, make and just run, as shell text."""
     testenv = read_section(files.read("tox.ini"), "testenv")
-    script = _TOX_CONDITIONS.sub("", testenv.get("commands", ""))
+    script = _TOX_CONDITIONS.sub(lambda one: one[1] or "", testenv.get("commands", ""))
     yield (
         "tox.ini",
         script.replace("{toxinidir}/", "").replace("{envpython}", _PYTHON),
