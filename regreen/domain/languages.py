@@ -327,7 +327,10 @@ class VersionBounds:
 
 
 class DependencyTools(Protocol):
-    """Knows what a project's setup installs, what it lacks, and how its manifests declare, pin and bound that."""
+    """Knows what a project's setup installs, what it lacks, and how its manifests declare, pin and bound that.
+
+    What reads manifests of the repository is called in a child process.
+    """
 
     @property
     def install_test_runner(self) -> str:
@@ -377,7 +380,7 @@ class DependencyTools(Protocol):
 
     def propose_declarations(
         self, output: str, paths: Sequence[str], read: ReadText, setup: str, *, setup_failed: bool
-    ) -> Iterable[tuple[dict[str, str], str]]:
+    ) -> list[tuple[dict[str, str], str]]:
         """Changed manifests that declare what the output says is missing, the likeliest first, each with its cause."""
         ...
 
@@ -391,7 +394,7 @@ class DependencyTools(Protocol):
 
     def find_derived_locks(
         self, path: str, paths: Collection[str], read: ReadText, setup: str
-    ) -> Iterable[tuple[str, str]]:
+    ) -> list[tuple[str, str]]:
         """The lock files made from a manifest, each with the script that regenerates it."""
         ...
 
@@ -401,7 +404,7 @@ class DependencyTools(Protocol):
 
     def propose_free_pins(
         self, name: str, paths: Sequence[str], read: ReadText
-    ) -> Iterable[tuple[str, str]]:
+    ) -> list[tuple[str, str]]:
         """The manifests that pin a name to one version, each with its text without the pin."""
         ...
 

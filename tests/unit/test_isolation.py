@@ -281,7 +281,13 @@ _READERS = {
         "follow_renamed_definitions",
         "propose_named_edits",
         "propose_small_edits",
+        "tools.declare_bound",
+        "tools.find_derived_locks",
+        "tools.find_suspects",
         "tools.make_search_script",
+        "tools.move_pin",
+        "tools.propose_declarations",
+        "tools.propose_free_pins",
         "tools.move_imports",
     ],
     "fixers/rungs/template_rung.py": [

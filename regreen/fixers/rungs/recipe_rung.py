@@ -285,11 +285,12 @@ class RecipeRung:
             )
         yield from self._propose_replaced_names(case, files, read)
         for tools in DEPENDENCIES:
-            yield from self._propose_declarations(case, files, read, tools)
-            if case.setup_failed:
-                yield from self._propose_moved_pins(case, files, read, tools)
-            else:
-                yield from self._propose_version_caps(case, files, read, tools)
+            by_pins = self._propose_moved_pins if case.setup_failed else self._propose_version_caps
+            for propose in (self._propose_declarations, by_pins):
+                try:
+                    yield from propose(case, files, read, tools)
+                except AnalysisFailed as error:
+                    self.troubles.append(f"the manifests could not be read: {error}")
         yield from self._propose_small_edits(case, read)
 
     def _propose_forgotten_callers(self, case: RepairCase) -> Iterator[Proposal]:
@@ -386,8 +387,12 @@ class RecipeRung:
     def _propose_declarations(
         self, case: RepairCase, files: list[str], read: ReadText, tools: DependencyTools
     ) -> Iterator[Proposal]:
-        found = tools.propose_declarations(
-            case.output, files, read, case.trial.setup or "", setup_failed=case.setup_failed
+        found = run_in_child(
+            partial(tools.propose_declarations, setup_failed=case.setup_failed),
+            case.output,
+            files,
+            read,
+            case.trial.setup or "",
         )
         for changed, cause in found:
             if self._found:
@@ -409,7 +414,7 @@ class RecipeRung:
         laid = _encode_texts(changed)
         made: dict[str, bytes] = {}
         for path in changed:
-            for lock, script in tools.find_derived_locks(path, files, read, setup):
+            for lock, script in run_in_child(tools.find_derived_locks, path, files, read, setup):
                 case.say(f"recipe: {lock} anew")
                 # a stale lock stops the setup after the lock's tool was installed
                 text = run_and_read_file(case, laid, f"({setup}) || true\n{script}", lock)
@@ -423,12 +428,12 @@ class RecipeRung:
         """Loosen one pin that the installer complains about, and pin the version that it then chooses."""
         setup = case.trial.setup or "true"
         for name in tools.find_blamed(case.output) or self._find_blamed_verbosely(case, tools):
-            for path, free in tools.propose_free_pins(name, files, read):
+            for path, free in run_in_child(tools.propose_free_pins, name, files, read):
                 case.say(f"recipe: what would be taken for {name} in {path}")
                 script = f"({setup}) && {tools.list_versions_script}"
                 listed = run_and_read_file(case, {path: free.encode()}, script, tools.versions_path)
                 text = read(path) or ""
-                moved = tools.move_pin(text, name, listed)
+                moved = run_in_child(tools.move_pin, text, name, listed)
                 if moved is not None and moved[0] != text:
                     after, version = moved
                     what = f"the version of {name} that {path} pins"
@@ -440,7 +445,8 @@ class RecipeRung:
         self, case: RepairCase, files: list[str], read: ReadText, tools: DependencyTools
     ) -> Iterator[Proposal]:
         """Exclude the release of a dependency that the failure points at."""
-        names = tools.find_suspects(case.before.failures, case.output, files, read)
+        failures = case.before.failures
+        names = run_in_child(tools.find_suspects, failures, case.output, files, read)
         if not names:
             return
         listed = run_script_in_box(case, tools.list_modules_script)
@@ -451,7 +457,7 @@ class RecipeRung:
                     return
                 cause = f"the code does not fit {bounds.distribution} {bounds.version}"
                 setup = case.trial.setup or ""
-                changed = tools.declare_bound(bounds, release, files, read, setup)
+                changed = run_in_child(tools.declare_bound, bounds, release, files, read, setup)
                 if changed:
                     whole = self._add_regenerated_locks(case, changed, files, read, tools)
                     where = ", ".join(changed)

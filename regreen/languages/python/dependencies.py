@@ -12,7 +12,6 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TypeVarTuple
 
 import tomlkit
 from packaging.utils import canonicalize_name
@@ -26,7 +25,7 @@ from regreen.domain.errors import AnalysisFailed
 from regreen.domain.languages import VersionBounds
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git
-from regreen.isolation import ChildLimits, run_in_child
+from regreen.isolation import run_in_child
 from regreen.languages.python.edits import ParsedSource
 from regreen.languages.python.missing_modules import (
     MissingDistribution,
@@ -153,9 +152,7 @@ def _find_imports(
                     yield path, node
 
 
-_Ts = TypeVarTuple("_Ts")
 POETRY_LOCK = "poetry lock --no-update 2>/dev/null || poetry lock"
-_EDIT_LIMITS = ChildLimits(cpu=10, seconds=120, memory=512)
 _MAX_MANIFESTS = 6
 _MAX_GROUPS = 8
 _MAX_EDITED_CHARS = 100_000  # tomlkit takes about a second for these
@@ -167,7 +164,7 @@ def propose_build_requirements(
     """`build-system.requires` with what building the project itself imports and nobody declared."""
     text = read("pyproject.toml") or ""
     for package in missing:
-        changed = _edit_in_child(_add_build_requirement, text, package.requirement)
+        changed = _add_build_requirement(text, package.requirement)
         if changed is not None:
             name = package.distribution
             what = f"building needs {name}, which build-system.requires does not name"
@@ -181,14 +178,6 @@ def _add_build_requirement(text: str, requirement: str) -> str | None:
         )
 
     return _edit_toml(text, edit)
-
-
-def _edit_in_child(edit: Callable[[*_Ts], str | None], *arguments: *_Ts) -> str | None:
-    """The edited manifest; None if it cannot be edited within the limits: tomlkit has no bounds of its own."""
-    try:
-        return run_in_child(edit, *arguments, limits=_EDIT_LIMITS)
-    except AnalysisFailed:
-        return None
 
 
 def propose_manifests(
@@ -213,9 +202,7 @@ def propose_manifests(
         wanted = [
             package for package in missing if canonicalize_name(package.distribution) not in have
         ]
-        changed = _edit_in_child(
-            _add_requirements, path, text, wanted, frozenset(used_by_source), setup
-        )
+        changed = _add_requirements(path, text, wanted, used_by_source, setup)
         if wanted and changed is not None and changed != text:
             names = ", ".join(package.distribution for package in wanted)
             yield {path: changed}, f"{names} is imported but {path} does not declare it"
@@ -667,7 +654,7 @@ def cap_version(path: str, text: str, name: str, bound: str) -> str | None:
         return None
     loose = re.sub(r"[-_.]+", "[-_.]+", re.escape(name).replace(r"\-", "-").replace(r"\.", "."))
     line = re.compile(
-        rf"(?im)(?P<head>(?:^|[\"'\s,]){loose}(?:\[[^\]\n]{{0,80}}\])?)(?P<gap>[ \t]*)(?P<spec>(?:[<>!]=?[^\"'\n;#,\]]*,?[ \t]*)*)(?=[\"';#\]\n]|$)"
+        rf"(?im)(?P<head>(?:^|[\"'\s,]){loose}(?:\[[^\]\n]{{0,80}}\])?)(?P<gap>[ \t]*)(?P<spec>(?:[<>!][^\"'\n;#,\]<>!]*+,?+[ \t]*+)*)(?=[\"';#\]\n]|$)"
     )
     of_table = re.compile(
         rf"(?im)^(?P<head>[\"']?{loose}[\"']?[ \t]*=[ \t]*[\"'])(?P<gap>)(?P<spec>[^\"'\n]*)"
@@ -833,19 +820,20 @@ class PythonDependencies:
 
     def propose_declarations(
         self, output: str, paths: Sequence[str], read: ReadText, setup: str, *, setup_failed: bool
-    ) -> Iterator[tuple[dict[str, str], str]]:
+    ) -> list[tuple[dict[str, str], str]]:
         """Changed manifests that declare what the output says is missing, the likeliest first, each with its cause."""
         missing = find_missing_distributions(output, paths)
-        if missing and setup_failed:
-            yield from propose_build_requirements(missing, read)
-        elif missing:
-            yield from propose_manifests(missing, paths, read, setup)
+        if not missing:
+            return []
+        if setup_failed:
+            return list(propose_build_requirements(missing, read))
+        return list(propose_manifests(missing, paths, read, setup))
 
     def find_derived_locks(
         self, path: str, paths: Collection[str], read: ReadText, setup: str
-    ) -> Iterator[tuple[str, str]]:
+    ) -> list[tuple[str, str]]:
         """The lock files made from a manifest, each with the script that regenerates it."""
-        return find_derived_locks(path, paths, read, setup)
+        return list(find_derived_locks(path, paths, read, setup))
 
     def find_blamed(self, output: str) -> tuple[str, ...]:
         """The names of what the installer complains about."""
@@ -853,12 +841,12 @@ class PythonDependencies:
 
     def propose_free_pins(
         self, name: str, paths: Sequence[str], read: ReadText
-    ) -> Iterator[tuple[str, str]]:
+    ) -> list[tuple[str, str]]:
         """The manifests that pin the distribution to one version, each with its text without the pin."""
-        for path in find_files_with_pins(paths):
-            free = replace_pin(read(path) or "", name, "")
-            if free is not None:
-                yield path, free
+        texts = (
+            (path, replace_pin(read(path) or "", name, "")) for path in find_files_with_pins(paths)
+        )
+        return [(path, free) for path, free in texts if free is not None]
 
     def move_pin(self, text: str, name: str, listed: str) -> tuple[str, str] | None:
         """The manifest with the version that the installer has listed, and that version; None where it lists none."""
