@@ -8,16 +8,18 @@ is, candidate after candidate, in one warm box. Its verdicts only guide a search
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
+from regreen.domain.errors import AnalysisFailed
 from regreen.domain.models import RunResult
 from regreen.domain.ports import Box
 from regreen.fixers.case import RepairCase
 from regreen.fixers.workspace import read_original
+from regreen.isolation import run_in_child
 from regreen.languages.registry import find_warm_language
-from regreen.runs.test_runs import trial_argv
+from regreen.runs.test_runs import read_seconds, trial_argv
 
 Candidate = Mapping[str, str]
 """Changed files: path to new text."""
@@ -98,7 +100,7 @@ class WarmEngine:
         if not candidates or seconds <= 0:
             return []
         if self.is_warm:
-            found = self._run_driver(
+            answer = self._run_driver(
                 "candidates",
                 candidates,
                 seconds,
@@ -106,9 +108,9 @@ class WarmEngine:
                 as_long_again=as_long_again,
                 swaps_first=swaps_first,
             )
-            verdicts = found.get("verdicts")
-            if isinstance(verdicts, list):
-                return self._count_verdicts([_parse_verdict(verdict) for verdict in verdicts])
+            verdicts = _read_rows(answer, "verdicts", _parse_verdict)
+            if verdicts is not None:
+                return self._count_verdicts(verdicts)
         return self._try_by_command(candidates, seconds, most_green=most_green)
 
     def calibrate_limits(self, seconds: float = 30.0) -> None:
@@ -138,13 +140,8 @@ class WarmEngine:
         """How each test of some files ends without a change; a test that hangs has failed."""
         if self.driver is None:
             return {}
-        tests = self._run_driver("baseline", (), seconds, paths=paths).get("tests")
-        if not isinstance(tests, list):
-            return {}
-        return {
-            test["test"]: TimedTest(test["outcome"], test["seconds"], test["ended"] is True)
-            for test in tests
-        }
+        answer = self._run_driver("baseline", (), seconds, paths=paths)
+        return dict(_read_rows(answer, "tests", _parse_timed_test) or ())
 
     def trace_tests(
         self, seconds: float = 60.0, most: int = 40
@@ -152,9 +149,8 @@ class WarmEngine:
         """The lines that each failing test and some passing ones run: (test, path to lines)."""
         if not self.is_warm:
             return []
-        found = self._run_driver("spectrum", (), seconds, passing=self.passing[:most])
-        runs = found.get("runs")
-        return [(run["test"], run["lines"][1]) for run in runs] if isinstance(runs, list) else []
+        answer = self._run_driver("spectrum", (), seconds, passing=self.passing[:most])
+        return _read_rows(answer, "runs", _parse_traced_test) or []
 
     def _run_driver(
         self,
@@ -167,7 +163,8 @@ class WarmEngine:
         swaps_first: bool = False,
         passing: Sequence[str] | None = None,
         paths: Sequence[str] | None = None,
-    ) -> dict[str, list[dict[str, object]] | object]:
+    ) -> bytes:
+        """The document that the driver wrote; one without rows where the box ended before."""
         slowest = min(self.case.trial.timeout, 60.0)
         job = {
             "kind": kind,
@@ -207,13 +204,8 @@ class WarmEngine:
             limit = seconds + 2 * slowest
             ran = box.run(argv, timeout=limit, env=env, cancel=self.case.stop.cancel)
             if ran.ended != "exit":  # the box is gone, and its output too
-                return {"verdicts": [], "runs": [], "tests": []}
-            answer = box.read(f"{_ENGINE_FOLDER}/out.json", 32 * 1024 * 1024)
-        try:
-            found = json.loads(answer or b"{}")
-        except ValueError:
-            return {}
-        return found if isinstance(found, dict) else {}
+                return b'{"verdicts": [], "runs": [], "tests": []}'
+            return box.read(f"{_ENGINE_FOLDER}/out.json", 32 * 1024 * 1024) or b""
 
     def _count_verdicts(self, verdicts: list[CandidateVerdict]) -> list[CandidateVerdict]:
         self.tried += sum(verdict.how != "untried" for verdict in verdicts)
@@ -268,14 +260,46 @@ class WarmEngine:
         return result
 
 
-def _parse_verdict(document: dict[str, object]) -> CandidateVerdict:
-    failed, cpu = document.get("failed"), document.get("cpu")
+_Row = TypeVar("_Row")
+
+
+def _read_rows(
+    answer: bytes, key: str, parse: Callable[[Mapping[str, Any]], _Row]
+) -> list[_Row] | None:
+    """The rows under a key of the driver's document; None for anything else, since the tests could write there too."""
+    try:
+        return run_in_child(_parse_rows, answer, key, parse)
+    except AnalysisFailed:
+        return None
+
+
+def _parse_rows(
+    answer: bytes, key: str, parse: Callable[[Mapping[str, Any]], _Row]
+) -> list[_Row] | None:
+    try:
+        return [parse(row) for row in json.loads(answer)[key]]
+    except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
+        return None
+
+
+def _parse_verdict(row: Mapping[str, Any]) -> CandidateVerdict:
+    failed = row.get("failed")
     return CandidateVerdict(
-        document.get("green") is True,
+        row.get("green") is True,
         tuple(str(test) for test in failed) if isinstance(failed, list) else (),
-        _METHOD_BY_WORD.get(str(document.get("how")), "fresh"),
-        float(cpu) if isinstance(cpu, int | float) else 0.0,
+        _METHOD_BY_WORD.get(str(row.get("how")), "fresh"),
+        read_seconds(row.get("cpu")),
     )
+
+
+def _parse_timed_test(row: Mapping[str, Any]) -> tuple[str, TimedTest]:
+    seconds = read_seconds(row["seconds"])
+    return str(row["test"]), TimedTest(str(row["outcome"]), seconds, row["ended"] is True)
+
+
+def _parse_traced_test(row: Mapping[str, Any]) -> tuple[str, dict[str, list[int]]]:
+    lines = {path: [int(number) for number in found] for path, found in row["lines"][1].items()}
+    return str(row["test"]), lines
 
 
 def _sort_by_proximity(passing: Sequence[str], failing: Sequence[str]) -> list[str]:

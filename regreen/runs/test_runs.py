@@ -8,9 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 
+from regreen.domain.errors import AnalysisFailed
 from regreen.domain.languages import TestListener
 from regreen.domain.models import Failure, RunResult
 from regreen.domain.ports import Box, Git, Sandbox
+from regreen.isolation import run_in_child
 from regreen.logs.ci_log import read_failures
 from regreen.runs.trial import UNTESTABLE_EXIT_CODE, Trial, open_box
 
@@ -146,18 +148,32 @@ def run_in_box(
         box.read(listener.output, 8 * 1024 * 1024) or b"" for listener in readable
     )
     output = f"{result.stdout}\n{result.stderr}"
-    failures = () if result.passed else read_failures(output)
-    return _read_listener_output(listened, CommandRun(result, failures))
+    run = CommandRun(result, () if result.passed else read_failures(output))
+    try:
+        return run_in_child(_read_listener_output, listened, run) if listened else run
+    except AnalysisFailed:  # what the tests may have written in its place is no listener's output
+        return run
 
 
+_MAX_SECONDS = 1e6
 _OUTCOME_RANK = {"passed": 0, "xfailed": 1, "skipped": 1, "failed": 2}
 
 
+def read_seconds(value: object) -> float:
+    """The seconds that a program in a box wrote; 0 for what no clock can have measured."""
+    if isinstance(value, float | int) and 0 <= value < _MAX_SECONDS:
+        return float(value)
+    return 0.0
+
+
 def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
-    """What the listener wrote; of several words about a test the worst: a teardown that fails outweighs its call."""
+    """What the listener wrote; of several words about a test the worst: a teardown that fails outweighs its call.
+
+    The tests can write there, too: call it in a child process.
+    """
     tests: dict[str, str] = {}
     took: dict[str, float] = {}
-    touched: dict[str, tuple[str, ...]] = {}
+    touched: dict[str, list[str]] = {}
     words: set[str] = set()
     begun = stuck = ""
     for line in listened.decode("utf-8", "replace").splitlines():
@@ -167,12 +183,12 @@ def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
         stuck = stuck or (begun if word.startswith(_STUCK_WORD) else "")
         try:
             value = json.loads(more) if more else None
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if word == "touched" and isinstance(value, list):
-            touched[test] = (*touched.get(test, ()), *map(str, value))
+            touched.setdefault(test, []).extend(map(str, value))
         elif word in _OUTCOME_RANK and isinstance(value, float | int):
-            took[test] = took.get(test, 0.0) + value
+            took[test] = took.get(test, 0.0) + read_seconds(value)
             if _OUTCOME_RANK[word] >= _OUTCOME_RANK[tests.get(test, "passed")]:
                 tests[test] = word
     stopped, uncollected = "stopped" in words, "uncollected" in words
@@ -183,7 +199,7 @@ def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
         uncollected=uncollected,
         stuck=stuck,
         took=took,
-        touched=touched,
+        touched={test: tuple(places) for test, places in touched.items()},
     )
 
 

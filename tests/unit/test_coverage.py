@@ -157,7 +157,16 @@ def test_without_a_run_the_reason_is_said(story: Story, wanted: bool, reason: st
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"[]", b"{}x", b'{"a": 1}', b'{"a": {"statements": ["x"]}}', b"[" * 100_000]
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{}x",
+        b'{"a": 1}',
+        b'{"a": {"statements": ["x"]}}',
+        b"[" * 100_000,
+        b'{"a": {"statements": [1e999], "missing": [], "branches": [], "tests": []}}',
+    ],
 )
 def test_what_the_box_wrote_may_be_anything(data: bytes) -> None:
     assert PythonCoverage().parse_report(data) is None

@@ -25,12 +25,16 @@ from regreen.domain.github import (
     WorkflowRun,
     WorkflowStep,
 )
-from regreen.domain.ports import Git
+from regreen.domain.models import RunResult
+from regreen.domain.ports import Box, Git
 from regreen.domain.repo_config import RepoConfig
 from regreen.fixers.verify_patch import FailureContext, judge_change
+from regreen.fixers.warm_engine import _parse_verdict, _read_rows
 from regreen.gate.judge import GateRules
 from regreen.isolation import ChildLimits
+from regreen.languages.python.test_tools import PythonTestListener
 from regreen.logs.ci_log import read_log
+from regreen.runs.test_runs import CommandRun, run_in_box
 from regreen.runs.trial import Trial
 from tests.unit.repairs import Repository
 
@@ -168,3 +172,69 @@ def test_a_question_about_a_change_that_ends_its_reader_gets_the_reason(git: Git
     with pytest.raises(AnalysisFailed) as failed:
         read_pull_context(cast("GitHub", Hub()), cast("Any", Deadly(git)), pull, RepoConfig(), None)
     assert str(failed.value) == "the change could not be read: ended with status 7"
+
+
+@dataclass
+class WrittenBox:
+    """A box in which the tests wrote what they liked in the listener's place."""
+
+    written: bytes
+
+    def run(self, *_args: object, **_more: object) -> RunResult:
+        return RunResult("exit", 0, "", "", truncated=False, seconds=1.0)
+
+    def read(self, _path: str, _limit: int) -> bytes:
+        return self.written
+
+    def write(self, _files: object) -> None:
+        pass
+
+
+def heard(written: bytes) -> CommandRun:
+    box = cast("Box", WrittenBox(written))
+    return run_in_box(box, Trial(("pytest", "-q")), listeners=[PythonTestListener()])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"touched\tt\t" + b"[" * 200_000,
+        b"passed\tt\t" + b"9" * 5000,
+        b"passed\tt.py::test_end\t" + b"9" * 400,
+        b"passed\tt.py::test_end\tInfinity",
+    ],
+    ids=["deep", "no number", "beyond a float", "endless"],
+)
+def test_no_line_that_tests_write_ends_a_run_or_hides_the_others(line: bytes) -> None:
+    run = heard(line + b"\nfailed\tt.py::test_end\t0.5\n")
+    assert run.tests == {"t.py::test_end": "failed"}
+    assert run.took == {"t.py::test_end": 0.5}
+
+
+def test_many_lines_that_tests_write_are_read_in_little_time() -> None:
+    run = heard(b'touched\tt\t["a"]\n' * 200_000)
+    assert (
+        len(run.touched["t"]) == 200_000
+    )  # a child that is too slow is ended, and nothing is heard
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b"",
+        b"[" * 200_000,
+        b"[]",
+        b'{"verdicts": 3}',
+        b'{"verdicts": [3]}',
+    ],
+    ids=["nothing", "deep", "a list", "a number", "no rows"],
+)
+def test_no_document_that_tests_write_for_the_engine_ends_a_search(written: bytes) -> None:
+    assert _read_rows(written, "verdicts", _parse_verdict) is None
+
+
+def test_a_verdict_takes_no_time_that_no_clock_measures() -> None:
+    rows = b'{"verdicts": [{"green": true, "cpu": 1' + b"0" * 400 + b'}, {"cpu": 2}]}'
+    found = _read_rows(rows, "verdicts", _parse_verdict)
+    assert found is not None
+    assert [(one.green, one.cpu) for one in found] == [(True, 0.0), (False, 2.0)]

@@ -296,8 +296,11 @@ _READERS = {
         "make_mutants",
     ],
     "fixers/verify_patch.py": ["_run_gate", "_find_layout_and_losses"],
+    "fixers/warm_engine.py": ["_parse_rows"],
     "languages/python/dependencies.py": ["make_test_setup"],
     "logs/ci_log.py": ["_parse_file", "failures_in"],
+    "reviewers/analyzers/coverage.py": ["tool.parse_report"],
+    "runs/test_runs.py": ["_read_listener_output"],
 }
 
 

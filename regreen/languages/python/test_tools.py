@@ -302,7 +302,7 @@ class PythonCoverage:
         try:
             rows = json.loads(data)
             return {str(p).removeprefix("/work/"): _parse_file(row) for p, row in rows.items()}
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, LookupError, OverflowError, AttributeError, RecursionError):
             return None
 
 

@@ -9,7 +9,7 @@ from regreen.causes.investigation import has_test
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
-from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, UserError
 from regreen.domain.languages import CoverageTool, MeasuredFile
 from regreen.domain.models import (
     CoverageReport,
@@ -22,6 +22,7 @@ from regreen.domain.models import (
 )
 from regreen.domain.ports import Box
 from regreen.environment.preparation import describe_start
+from regreen.isolation import run_in_child
 from regreen.languages.registry import LANGUAGES, find_language, select_tests_of_trial
 from regreen.logs.ci_log import read_failures
 from regreen.logs.failure_signature import FailureSignature, matches_any, read_signature
@@ -181,7 +182,10 @@ def _read_measurement(
     env = tool.extend_environment(dict(trial.env), traced=False)
     done = box.run(tool.report_command, timeout=_REPORT_SECONDS, env=env)
     data = box.read(tool.report_path, 8 * 1024 * 1024) if done.passed else None
-    measured = tool.parse_report(data) if data is not None else None
+    try:
+        measured = run_in_child(tool.parse_report, data) if data is not None else None
+    except AnalysisFailed as error:
+        return {}, f"its report could not be read: {error}"
     return measured or {}, done.stderr.strip().rpartition("\n")[2][:200]
 
 
