@@ -6,9 +6,12 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from regreen.domain.errors import AnalysisFailed
 from regreen.isolation import ChildLimits, name_failed_input, run_in_child
 
 _COMPARING = ChildLimits(cpu=5)
+_MAX_QUICK_PAIRS = 250_000
+"""So many pairs of lines are compared in half a second, however they are arranged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,10 @@ def _format_hunks(before: list[str], after: list[str]) -> Iterator[str]:
 def _group_opcodes(
     before: list[str], after: list[str]
 ) -> Iterator[list[tuple[str, int, int, int, int]]]:
-    """Difflib's groups, computed on the part that differs: lock files are long and change in the middle."""
+    """Difflib's groups, computed on the part that differs: lock files are long and change in the middle.
+
+    Where comparing that part takes too long, all of it is one group.
+    """
     head = 0
     limit = min(len(before), len(after))
     while head < limit and before[head] == after[head]:
@@ -194,11 +200,29 @@ def _group_opcodes(
     start = max(0, head - 3)
     stop = max(0, tail - 3)
     old, new = before[start : len(before) - stop], after[start : len(after) - stop]
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > 2000)
-    for group in matcher.get_grouped_opcodes(3):
+    try:
+        is_quick = len(old) * len(new) <= _MAX_QUICK_PAIRS
+        groups = (
+            _compare_lines(old, new)
+            if is_quick
+            else run_in_child(_compare_lines, old, new, limits=_COMPARING)
+        )
+    except AnalysisFailed:
+        a, b, c = head - start, len(old) - (tail - stop), len(new) - (tail - stop)
+        groups = [
+            [("equal", 0, a, 0, a), ("replace", a, b, a, c), ("equal", b, len(old), c, len(new))]
+        ]
+    for group in groups:
         yield [
             (tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in group
         ]
+
+
+def _compare_lines(
+    old: Sequence[str], new: Sequence[str]
+) -> list[list[tuple[str, int, int, int, int]]]:
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > 2000)
+    return list(matcher.get_grouped_opcodes(3))
 
 
 def _format_range(start: int, stop: int) -> str:

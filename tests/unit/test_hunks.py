@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,6 +117,19 @@ def test_all_that_stands_is_taken_off_once_and_that_comes_to_an_end() -> None:
     before, after = "a\nb\nc\nd\ne\nf\ng\nh\n", "a\nB\nc\nd\ne\nf\nG\nh\n"
     assert undo_all_pieces("new\n" + after, before, after) == "new\n" + before
     assert undo_all_pieces("other\n", before, after) == "other\n"
+
+
+def test_a_file_that_takes_too_long_to_compare_is_one_hunk_of_a_patch(tmp_path: Path) -> None:
+    # every other line stays: each of them is looked for among all that follow
+    shared = range(0, 30_000, 2)
+    old, new = ("".join(f"line {n}\n{sign} {n}\n" for n in shared) for sign in "xy")
+    began = time.process_time()
+    patch = diff_file("f.txt", f"first\n{old}last\n".encode(), f"first\n{new}last\n".encode())
+    assert time.process_time() - began < 3
+    assert patch.count("@@ -") == 1
+    (tmp_path / "f.txt").write_text(f"first\n{old}last\n")
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=patch.encode(), check=True)
+    assert (tmp_path / "f.txt").read_text() == f"first\n{new}last\n"
 
 
 def test_lines_that_are_all_alike_are_not_compared_for_ever() -> None:
