@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -84,6 +85,24 @@ def pull_request(tmp_path: Path, files: dict[str, str]) -> tuple[Repository, dic
     )
     base, head = repo.run("rev-parse", "main", "HEAD").split()
     return repo, {"BASE": base, "HEAD": head, "TITLE": "Return y"}
+
+
+def test_nothing_that_the_action_prints_of_a_pull_request_is_a_command_to_the_runner(
+    runner: dict[str, str], tmp_path: Path
+) -> None:
+    """Given progress with a runner's commands in it, when the step runs twice, then each run stops commands by a token of its own."""
+    said = ["##[add-mask]1", "::error file=a.py::Owned", "::stop-commands::"]
+    program = tmp_path / "temp" / "regreen" / "bin" / "regreen"
+    program.write_text("".join(["#!/bin/sh\n", *(f"echo '{line}' >&2\n" for line in said), "exit 1\n"]))  # fmt: skip
+    tokens = set()
+    for _ in range(2):
+        done = run_step("Review", runner | {"BASE": "a", "HEAD": "b", "TITLE": ""}, tmp_path)
+        first, *between, last = done.stderr.splitlines()
+        token = first.removeprefix("::stop-commands::")
+        assert (done.returncode, done.stdout, between, last) == (1, "", said, f"::{token}::")
+        assert re.fullmatch(r"[0-9a-f]{64}", token)
+        tokens.add(token)
+    assert len(tokens) == 2
 
 
 @pytest.mark.slow
