@@ -39,9 +39,10 @@ from regreen.bisect.verdict_memory import (
     session_key,
 )
 from regreen.code.paths import is_document, is_test
-from regreen.domain.errors import Cancelled, UserError
+from regreen.domain.errors import AnalysisFailed, Cancelled, UserError
 from regreen.domain.job_control import DeadlineEvent
 from regreen.domain.ports import Git, Sandbox
+from regreen.isolation import run_in_child
 from regreen.languages.registry import find_test_files
 from regreen.logs.failure_signature import FailureSignature, is_environmental, matches_any
 from regreen.packages import lock_edits
@@ -567,14 +568,18 @@ class _BisectionRun:
             if old is None or new is None:
                 continue
             self.say(f"it only moved versions in {path}; looking for the package")
-            blamed = find_blamed_upgrade(
-                self.plain.trial,
-                path,
-                old.decode("utf-8", "replace"),
-                new.decode("utf-8", "replace"),
-                run=lambda trial: self._run_package_trial(trial, sha),
-                judge=session.judge,
-            )
+            try:
+                blamed = find_blamed_upgrade(
+                    self.plain.trial,
+                    path,
+                    old.decode("utf-8", "replace"),
+                    new.decode("utf-8", "replace"),
+                    run=lambda trial: self._run_package_trial(trial, sha),
+                    judge=session.judge,
+                )
+            except AnalysisFailed as error:
+                self.notes.append(f"{path} could not be read: {error}")
+                continue
             if blamed.upgrade is not None:
                 upgrade = blamed.upgrade
                 return BlamedDependency(
@@ -695,8 +700,11 @@ def find_blamed_upgrade(
         new: its content at which the command fails.
         run: runs a trial at the failing commit.
         judge: distinguishes the wanted failure from others.
+
+    Raises:
+        AnalysisFailed: the files could not be read within the limits.
     """
-    changes = find_upgrades(path, old, new)
+    changes = run_in_child(find_upgrades, path, old, new)
     if len(changes) < 2:
         return BlamedUpgrade(changes[0] if changes else None, 1.0 if changes else 0.0, 0)
     search = CulpritSearch(linear_graph(len(changes)))
@@ -711,7 +719,8 @@ def find_blamed_upgrade(
         points = search.next_batch(barred=barred)
         if not points:
             break
-        content = apply_first_upgrades(path, old, new, points[0] - BEFORE_RANGE)
+        done = points[0] - BEFORE_RANGE
+        content = run_in_child(apply_first_upgrades, path, old, new, done)
         overlay = {**trial.overlay, path: content.encode()}
         outcome, _ = judge(run(replace(trial, overlay=overlay)))
         tests += 1

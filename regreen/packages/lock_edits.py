@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from regreen.packages.dependency import parse_json_object
+
 _PINNED_LINE = re.compile(
     r"^(?P<name>[A-Za-z0-9][\w.-]{0,200})(?:\[[^\]\n]{0,200}\])?\s{0,8}==\s{0,8}(?P<version>[^\s;#\\]{1,100})"
 )
@@ -113,7 +115,7 @@ def _read_versions_by_entry(path: str, text: str) -> dict[str, str]:
     if name in _OBJECT_LOCK_SECTIONS:
         return {
             f"{section}/{key}" if section == "develop" else key: _version_of(value)
-            for section, key, value in _list_locked_packages(path, _parse_json_object(text))
+            for section, key, value in _list_locked_packages(path, parse_json_object(text))
         }
     known: dict[str, list[str]] = {}
     for piece in _split_by_package(path, text):
@@ -131,17 +133,19 @@ def _split_by_package(path: str, text: str) -> list[_PackageLines]:
 
 def _split_lines(text: str) -> list[_PackageLines]:
     """Lines with their continuations (hashes), under the package's normalised name."""
-    pieces: list[_PackageLines] = []
+    groups: list[list[str]] = []
     is_open = False
     for row in text.splitlines():
         if is_open:
-            last = pieces[-1]
-            pieces[-1] = _PackageLines(last.name, last.version, f"{last.text}\n{row}")
+            groups[-1].append(row)
         else:
-            match = _PINNED_LINE.match(row)
-            name = re.sub(r"[-_.]+", "-", match["name"]).lower() if match else None
-            pieces.append(_PackageLines(name, match["version"] if match else "", row))
+            groups.append([row])
         is_open = row.rstrip().endswith("\\")
+    pieces: list[_PackageLines] = []
+    for rows in groups:
+        match = _PINNED_LINE.match(rows[0])
+        name = re.sub(r"[-_.]+", "-", match["name"]).lower() if match else None
+        pieces.append(_PackageLines(name, match["version"] if match else "", "\n".join(rows)))
     return pieces
 
 
@@ -172,15 +176,6 @@ def _split_tables(text: str) -> list[_PackageLines]:
 # --- JSON ------------------------------------------------------------------------------------------
 
 
-def _parse_json_object(text: str) -> dict[str, Any]:
-    """The document, or an empty one if the text is invalid."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 def _list_locked_packages(path: str, document: dict[str, Any]) -> list[tuple[str, str, Any]]:
     """(section, key, value) of each package. npm's older section repeats the newer one and is only read without it."""
     sections = _OBJECT_LOCK_SECTIONS[PurePosixPath(path).name]
@@ -201,7 +196,7 @@ def _version_of(value: Any) -> str:
 
 
 def _apply_to_object(path: str, old: str, new: str, undone: dict[str, PackageUpgrade]) -> str:
-    before, after = _parse_json_object(old), _parse_json_object(new)
+    before, after = parse_json_object(old), parse_json_object(new)
     for section in _OBJECT_LOCK_SECTIONS[PurePosixPath(path).name]:
         had, has = before.get(section), after.get(section)
         if not isinstance(had, dict) or not isinstance(has, dict):

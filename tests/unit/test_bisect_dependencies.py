@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 
 from regreen.bisect.bisection import find_blamed_upgrade
 from regreen.bisect.commit_runner import FailureJudge
@@ -17,6 +19,7 @@ from regreen.packages.lock_edits import (
     pins_versions,
 )
 from regreen.runs.trial import Trial
+from tests.growth import growth
 
 OLD = "# pinned\na==1.0\nB.c==2.0 \\\n    --hash=sha256:aa\nd[x]==3.0 ; python_version > '3'\ngone==1\n"
 NEW = "# pinned\na==1.1\nB.c==2.1 \\\n    --hash=sha256:bb\nd[x]==3.1 ; python_version > '3'\ncome==1\n"
@@ -117,6 +120,17 @@ def test_the_upgrade_that_breaks_it_is_found() -> None:
     )
     assert found.upgrade == PackageUpgrade("p13", "1", "2")
     assert found.tests < 16
+
+
+def test_a_line_that_goes_on_without_end_is_read_in_linear_time() -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        return partial(find_upgrades, "requirements.txt", "a\\\n" * (size // 3), "")
+
+    assert growth(prepare, 300_000) < 6
+
+
+def test_a_lock_that_is_nested_without_end_pins_nothing() -> None:
+    assert find_upgrades("package-lock.json", "[" * 200_000, "{}") == ()
 
 
 def test_files_that_pin_are_told_from_others() -> None:

@@ -268,6 +268,7 @@ def _pipe(folder: Path) -> Path:
 
 # What reads untrusted text, by the module in which a job asks for it.
 _READERS = {
+    "bisect/bisection.py": ["apply_first_upgrades", "find_upgrades"],
     "bot/flows/answer.py": ["_read_change_context"],
     "bot/flows/failed_job.py": ["_add_planned_trial", "_read_signature", "plan_workflow"],
     "cli/fix.py": ["_plan_trial"],
