@@ -483,8 +483,13 @@ def _run_call(call: ChildCall) -> bytes:
         failed, trace = AnalysisFailed(f"needed more than {call.limits.memory} MiB of memory"), ""
     except Exception as error:  # noqa: BLE001 - a bug: it is logged, and ends this call alone
         failed = AnalysisFailed(f"failed: {type(error).__name__}")
-        trace = traceback.format_exc()[-8000:]
+        trace = _escape_control(traceback.format_exc()[-8000:])
     return pickle.dumps((None, failed, trace))
+
+
+def _escape_control(text: str) -> str:
+    """The text without what steers a terminal: what was read stands in the message of an error."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def _apply_limits(limits: ChildLimits, parent: int) -> None:

@@ -261,6 +261,20 @@ def test_a_child_gets_no_credential_from_the_environment() -> None:
     assert done.stdout == "None /usr/bin:/bin\n"
 
 
+def raise_read_text() -> None:
+    raise ValueError("read \x1b[31mred")
+
+
+def test_the_traceback_of_a_bug_steers_no_terminal() -> None:
+    program = "from regreen.isolation import run_in_child; from tests.unit.test_isolation import raise_read_text; run_in_child(raise_read_text)"
+    top = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=top, capture_output=True, text=True, check=False
+    )
+    assert r"ValueError: read \x1b[31mred" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
 def _pipe(folder: Path) -> Path:
     os.mkfifo(folder / "pipe")
     return folder / "pipe"
