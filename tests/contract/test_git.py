@@ -125,6 +125,31 @@ def test_a_working_tree_is_snapshotted_and_left_alone(checkout: Checkout, tmp_pa
     assert git.commit_work_tree(checkout.root, head) == head
 
 
+def test_a_snapshot_keeps_tracked_files_that_are_ignored_or_not_checked_out(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    checkout.commit("one", docs__a="1\n", src__b="1\n", kept="1\n")
+    (checkout.root / ".gitignore").write_text("kept\n")
+    other = Checkout(tmp_path / "other")
+    other.commit("one", c="1\n")
+    checkout.git("-c", "protocol.file.allow=always", "submodule", "add", str(other.root), "module")
+    head = checkout.commit("two")
+    checkout.git("submodule", "deinit", "--force", "module")
+    checkout.git("sparse-checkout", "set", "--sparse-index", "docs")
+    assert not (checkout.root / "src").exists()
+    git = view(checkout, tmp_path)
+    assert git.commit_work_tree(checkout.root, head) == head
+    (checkout.root / "docs" / "a").write_text("2\n")
+    (checkout.root / "src").mkdir()
+    (checkout.root / "src" / "new").write_text("1\n")
+    snapshot = git.commit_work_tree(checkout.root, head)
+    assert set(git.changed_paths(snapshot)) == {"docs/a", "src/new"}
+    assert checkout.git("status", "--porcelain").splitlines() == ["M docs/a", "?? src/new"]
+    checkout.git("sparse-checkout", "set", "--no-sparse-index", "docs")
+    checkout.git("update-index", "--split-index")
+    assert git.commit_work_tree(checkout.root, head) == snapshot, "a split index says the same"
+
+
 def test_a_patch_is_applied_without_a_work_tree(checkout: Checkout, tmp_path: Path) -> None:
     one = checkout.commit("one", a="1\n2\n3\n")
     two = checkout.commit("two", a="1\nx\n3\n")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -211,6 +212,9 @@ class GitRepository:
         line: git reads that checkout's configuration here.
         """
         with self._temporary_index() as env:
+            # Only the index knows of tracked files that are ignored or outside of a sparse checkout.
+            if self.source is not None and (index := self.source / "index").is_file():
+                shutil.copyfile(index, env["GIT_INDEX_FILE"])
             done = run_git(
                 [
                     "-C",
@@ -218,8 +222,11 @@ class GitRepository:
                     "--literal-pathspecs",
                     "-c",
                     "core.hooksPath=/dev/null",
+                    "-c",
+                    "core.splitIndex=false",
                     "add",
                     "-A",
+                    "--sparse",
                 ],
                 env=env
                 | {
