@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -123,6 +124,14 @@ def test_a_working_tree_is_snapshotted_and_left_alone(checkout: Checkout, tmp_pa
     checkout.git("checkout", "-q", "a")
     (checkout.root / "new").unlink()
     assert git.commit_work_tree(checkout.root, head) == head
+
+
+def test_a_repository_may_lie_in_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / os.fsdecode(b"caf\xe9"))
+    head = checkout.commit("one", a="1\n")
+    (checkout.root / "a").write_text("2\n")
+    git = view(checkout, tmp_path)
+    assert git.show(git.commit_work_tree(checkout.root, head), "a") == b"2\n"
 
 
 def test_a_snapshot_keeps_tracked_files_that_are_ignored_or_not_checked_out(

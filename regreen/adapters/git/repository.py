@@ -113,11 +113,11 @@ class GitRepository:
             Path(common) if Path(common).is_absolute() else Path(path) / common
         ).resolve() / "objects"
         views = make_private((home or cache_home()) / "views")
-        view = views / hashlib.sha256(str(objects).encode()).hexdigest()[:24]
+        view = views / hashlib.sha256(os.fsencode(objects)).hexdigest()[:24]
         init_bare(view)
         os.utime(view)
         remove_unused(views, "*", _VIEW_RETENTION_DAYS)
-        (view / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+        (view / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
         copy_shallow_marks(Path(common) if Path(common).is_absolute() else objects.parent, view)
         return cls(view, Path(git_dir))
 
@@ -596,4 +596,5 @@ class GitRepository:
         return None
 
     def _source_objects(self) -> Path:
-        return Path((self.git_dir / "objects" / "info" / "alternates").read_text().strip())
+        alternates = (self.git_dir / "objects" / "info" / "alternates").read_bytes()
+        return Path(os.fsdecode(alternates.removesuffix(b"\n")))
