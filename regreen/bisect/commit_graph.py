@@ -150,7 +150,7 @@ def _resolve_old_end(good: str, git: Git) -> str:
         return git.resolve(good)
     except UserError as error:
         if git.shallow_boundary():
-            message = f"{error}. {_SHALLOW_MESSAGE}"
+            message = f"{error}; {_SHALLOW_MESSAGE}"
             raise UserError(message) from error
         raise
 

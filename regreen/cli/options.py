@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from regreen.runs.trial import Trial
 
 WORKTREE = "WORKTREE"
+SHALLOW_MESSAGE = "this clone is shallow and lacks the commit that the change starts from; run `git fetch --unshallow` first"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -362,6 +363,18 @@ def resolve_revision(git: GitRepository, repo: Path, rev: str) -> str:
     )
     report_warning(f"{files} not included; commit {them}, or name {WORKTREE} as the revision")
     return head
+
+
+def find_merge_base(git: Git, base: str, head: str) -> str | None:
+    """Where a change left its base; None if they have no common history.
+
+    Raises:
+        UserError: this clone is too shallow to tell.
+    """
+    found = git.merge_base(base, head)
+    if found is None and git.is_shallow():
+        raise UserError(SHALLOW_MESSAGE)
+    return found
 
 
 def load_config_at(git: Git, rev: str) -> RepoConfig:

@@ -16,8 +16,10 @@ import click
 
 from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
+    SHALLOW_MESSAGE,
     WORKTREE,
     env_option,
+    find_merge_base,
     format_option,
     load_config_at,
     parse_variables,
@@ -339,7 +341,9 @@ def resolve_change(
     if start is None and standing == at_head:
         message = "no base branch found; name a base, such as --base HEAD~1"
         raise UserError(message)
-    return start or at_head, standing
+    start = start or at_head
+    find_merge_base(git, start, standing)
+    return start, standing
 
 
 def _choose_range(git: GitRepository, where: Path, head: str) -> tuple[str, str]:
@@ -349,7 +353,7 @@ def _choose_range(git: GitRepository, where: Path, head: str) -> tuple[str, str]
         UserError: the history is one commit, and nothing is uncommitted.
     """
     base = _default_base(git, head)
-    if base is not None and (git.merge_base(base, head) or base) != head:
+    if base is not None and (find_merge_base(git, base, head) or base) != head:
         report_note(f"reviewing the commits since {base[:12]}, the default branch")
         resolve_revision(git, where, "HEAD")
         return base, head
@@ -361,6 +365,8 @@ def _choose_range(git: GitRepository, where: Path, head: str) -> tuple[str, str]
         report_note(f"reviewing the uncommitted changes against HEAD {head[:12]}")
         return head, standing
     parents = git.commit(head).parents
+    if not parents and git.is_shallow():
+        raise UserError(SHALLOW_MESSAGE)
     if not parents:
         raise UserError(
             "the history has one commit, and nothing is uncommitted: there is no change to review; name one with --base and --head, or pass a patch with --diff"

@@ -15,6 +15,7 @@ import click
 from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
     TrialOptions,
+    find_merge_base,
     format_option,
     quiet_option,
     repo_option,
@@ -147,7 +148,7 @@ def _find_merge_base(git: Git, base: str | None, head: str) -> tuple[str, str]:
             if base:
                 raise
             continue
-        if (found := git.merge_base(branch, head)) is None:
+        if (found := find_merge_base(git, branch, head)) is None:
             message = f"{name} and {head[:12]} have no common history; name another --base"
             raise UserError(message)
         return branch, found

@@ -77,6 +77,19 @@ def test_on_the_default_branch_the_range_is_chosen_and_named(repo: Repository) -
     assert "reviewing the last commit" in err
 
 
+@pytest.mark.parametrize("branches", ["--single-branch", "--no-single-branch"])
+def test_a_clone_too_shallow_to_know_the_change_is_refused(
+    repo: Repository, tmp_path: Path, branches: str
+) -> None:
+    repo.run("checkout", "-q", "main")
+    repo.commit({"b.py": "print(1)\n"})
+    url = f"file://{repo.root}"
+    repo.run("clone", "-q", "--depth=1", branches, "--branch=change", url, str(tmp_path / "clone"))
+    code, out, err = regreen(repo, "--no-model", where=tmp_path / "clone")
+    assert (code, out) == (2, "")
+    assert "run `git fetch --unshallow` first" in err
+
+
 def test_commits_that_are_not_pushed_are_reviewed(repo: Repository, tmp_path: Path) -> None:
     repo.run("checkout", "-q", "main")
     repo.run("clone", "-q", "--bare", ".", str(tmp_path / "remote"))
