@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import re
@@ -176,6 +177,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         _exit_with_message(2, str(error))
     except (KeyboardInterrupt, click.Abort):
         _exit_with_message(130, "stopped")
+    except Exception as error:
+        if (refusal := describe_refusal(error)) is None:
+            raise
+        _exit_with_message(3, refusal)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -188,6 +193,37 @@ def _find_process_start() -> float:
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
         return now - max(0.0, age)
     return now - time.process_time()
+
+
+# What a machine without room or rights answers, whatever is being written, and what helps.
+_NO_ROOM = "free some space, or set REGREEN_HOME and TMPDIR to folders on a disk that has it"
+_NO_RIGHTS = "get access to it, or set REGREEN_HOME and TMPDIR to folders of your own"
+_SYSTEM_REFUSALS = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: _NO_RIGHTS,
+    errno.EACCES: _NO_RIGHTS,
+    errno.EPERM: _NO_RIGHTS,
+}
+_DATABASE_REFUSALS = {
+    "SQLITE_FULL": _NO_ROOM,
+    "SQLITE_IOERR": _NO_ROOM,
+    "SQLITE_READONLY": _NO_RIGHTS,
+    "SQLITE_CANTOPEN": _NO_RIGHTS,
+    "SQLITE_CORRUPT": "`regreen clean runs answers index` removes what is stored",
+    "SQLITE_NOTADB": "`regreen clean runs answers index` removes what is stored",
+}
+
+
+def describe_refusal(error: Exception) -> str | None:
+    """What this machine refused, with what helps; None for any other error, which is a bug."""
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        remedy = _SYSTEM_REFUSALS.get(error.errno or 0)
+        return f"{place}{error.strerror}; {remedy}" if remedy else None
+    kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    remedy = _DATABASE_REFUSALS.get(kind)
+    return f"the database of stored runs: {error}; {remedy}" if remedy else None
 
 
 def _describe_usage_error(error: click.ClickException) -> str:

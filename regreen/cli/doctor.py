@@ -26,7 +26,7 @@ from regreen.cli.options import (
 )
 from regreen.cli.terminal import print_answer
 from regreen.code.repo_config_file import parse_repo_config
-from regreen.domain.errors import ConfigError, NoSandbox, OutsideError, UserError
+from regreen.domain.errors import ConfigError, OutsideError, UserError
 from regreen.domain.models import DoctorCheck
 from regreen.domain.private_folders import make_private
 from regreen.domain.repo_config import CONFIG_PATH
@@ -254,7 +254,7 @@ def _check_sandbox(settings: Settings, kind: str, *, attack: bool) -> list[Docto
 
     try:
         sandbox = choose_sandbox(kind, settings.sandbox_runtime, settings.setup_hosts)
-    except (NoSandbox, OutsideError) as error:
+    except (UserError, OutsideError) as error:  # UserError: no sandbox, or no folder for it
         reason, _, remedy = str(error).rpartition("; ")
         failed = DoctorCheck("a sandbox works", "sandbox", False, True, reason or remedy, remedy)
         return [*check_wsl(platform.release()), failed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from regreen.cli import COMMANDS, cli, main
+from regreen.cli import COMMANDS, cli, describe_refusal, main
 from regreen.cli.doctor import check_wsl, read_proof, write_proof
 from regreen.domain.models import DoctorCheck
 
@@ -110,6 +111,48 @@ def test_a_repository_without_commits_or_none_at_all_is_named_as_what_it_is(
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_full_disk_is_answered_in_one_line(tmp_path: Path) -> None:
+    workflow = tmp_path / "ci.yml"
+    workflow.write_text("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: make}]}}\n")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "regreen", "plan", str(workflow)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("regreen: No space left on device; free some space")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_damaged_store_and_a_locked_folder_are_no_bugs(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_bytes(b"no database" * 500)
+    with pytest.raises(sqlite3.DatabaseError) as damaged:
+        sqlite3.connect(tmp_path / "a.db").execute("select * from sqlite_master")
+    assert "`regreen clean runs answers index`" in (describe_refusal(damaged.value) or "")
+    with pytest.raises(sqlite3.OperationalError) as locked:
+        sqlite3.connect(tmp_path / "none" / "a.db")
+    assert "REGREEN_HOME" in (describe_refusal(locked.value) or "")
+    assert describe_refusal(ValueError("a bug")) is None
+    assert describe_refusal(FileNotFoundError(2, "No such file or directory")) is None
+
+
+def test_the_doctor_shows_a_folder_that_nobody_can_write(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "regreen", "doctor", "--only", "sandbox", "--format", "json"],
+        env=os.environ | {"REGREEN_HOME": "/proc/nowhere", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    (check,) = json.loads(done.stdout)["checks"]
+    assert "/proc/nowhere" in check["detail"]
+    assert check["remedy"] == "set REGREEN_HOME to a folder of your own"
 
 
 def test_a_patch_without_hunks_is_none_and_an_empty_one_changes_nothing(tmp_path: Path) -> None:
