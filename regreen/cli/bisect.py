@@ -232,9 +232,9 @@ def command(
         screen.close()
         memory.close()
     limit.begin_answer()
+    _print_result(replace(found, environment=done.document), form)
     if plot:
         plot.write_text(report.render_svg(found), encoding="utf-8")
-    _print_result(replace(found, environment=done.document), form)
     return 0 if found.outcome in _SUCCESS_OUTCOMES else 1
 
 

@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib.util
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -327,11 +328,20 @@ def require_writable_folder(file: Path | None, option: str) -> None:
     """Make sure, before the work, that its result can be written.
 
     Raises:
-        UserError: the folder is not there.
+        UserError: the folder is not there, or it or the file cannot be written.
     """
-    if file is not None and not file.absolute().parent.is_dir():
+    if file is None:
+        return
+    folder = file.absolute().parent
+    if not folder.is_dir():
         message = f"{option} {file}: there is no such folder"
         raise UserError(message)
+    try:
+        with file.open("ab") if file.exists() else tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        message = f"{option} {file}: it cannot be written ({error.strerror}); name another place"
+        raise UserError(message) from error
 
 
 def resolve_revision(git: GitRepository, repo: Path, rev: str) -> str:

@@ -24,6 +24,7 @@ from regreen.cli.options import (
     load_config_at,
     parse_variables,
     quiet_option,
+    require_writable_folder,
     resolve_revision,
     sandbox_option,
     time_limit_option,
@@ -167,6 +168,7 @@ def command(
     from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 
     environment = parse_variables(envs)
+    require_writable_folder(sarif_out, "--sarif-out")
     post_finished = _prepare_posting() if post else None
     diff = _read_diff(diff_file) if diff_file is not None else None
     git = _open_repository(repo, needed=diff is None)
@@ -231,7 +233,7 @@ def command(
     else:
         print_answer(_format_review(result, fmt), headline=fmt == "text")
     if sarif_out is not None:
-        _write_output(sarif_out, _format_review(result, "sarif"))
+        sarif_out.write_text(_format_review(result, "sarif"), encoding="utf-8")
     if post_finished is not None:
         click.echo(post_finished(result), err=True)
     if any(f.blocking for f in result.findings):
@@ -282,14 +284,6 @@ def _read_description(file: Path) -> str:
             return opened.read(_MAX_DESCRIPTION)
     except OSError as error:
         message = f"cannot read {file}: {error.strerror}"
-        raise UserError(message) from error
-
-
-def _write_output(place: Path, text: str) -> None:
-    try:
-        place.write_text(text, encoding="utf-8")
-    except OSError as error:
-        message = f"cannot write {place}: {error.strerror}"
         raise UserError(message) from error
 
 

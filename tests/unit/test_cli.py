@@ -77,6 +77,8 @@ def test_every_option_says_what_it_is_for() -> None:
         ("fix",),
         ("fix", "--repo", "/nonexistent", "--", "true"),
         ("fix", "--patch-out", "/nonexistent/a.patch", "--", "true"),
+        ("review", "--sarif-out", "/nonexistent/a.sarif"),
+        ("bisect", "--plot", "/proc/a.svg", "--", "true"),
         ("fix", "--overlay", f"{__file__}:.git/config", "--", "true"),
         ("gate", "--repo", "/nonexistent", "--base", "HEAD", "--patch", "-"),
         ("sandbox", "--env", "x", "--", "true"),
