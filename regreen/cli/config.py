@@ -30,7 +30,7 @@ def check(file: Path, fmt: str) -> int:
         text = file.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        message = f"cannot read {file}: {reason}"
+        message = f"cannot read {file}: {reason}; name the file, or write one with `regreen init`"
         raise UserError(message) from error
     try:
         config = parse_repo_config(text)

@@ -158,7 +158,12 @@ def _check_languages() -> DoctorCheck:
 
 
 def _check_repository_config() -> DoctorCheck:
-    path = Path(CONFIG_PATH)
+    from regreen.adapters.git.repository import GitRepository
+
+    root = Path()
+    with suppress(UserError, OutsideError):
+        root = GitRepository.find_work_tree(root)
+    path = root / CONFIG_PATH
     if not path.is_file():
         return DoctorCheck(CONFIG_PATH, "config", True, False, "not there: defaults are used")
     try:

@@ -155,8 +155,8 @@ def init_command(*, repo: Path, kind: str, limit: TimeLimit) -> int:
     from regreen.domain.repo_config import CONFIG_PATH
     from regreen.runs.trial import Trial
 
-    place = repo / CONFIG_PATH
     git = GitRepository.open(repo)
+    place = git.find_work_tree(repo) / CONFIG_PATH
     if place.is_symlink() or place.exists() or place.parent.is_symlink():
         message = f"{place} is there already; `regreen env` says what is inferred, to compare"
         raise UserError(message)

@@ -402,7 +402,7 @@ def test_a_test_that_never_passed_has_no_culprit(repository: Repository) -> None
 
 
 def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: Repository) -> None:
-    args = ("init", "--repo", str(repository.path))
+    args = ("init", "--repo", str(repository.path / "pkg"))
     done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
     assert done.return_value == 0
     text = (repository.path / ".github/regreen.yml").read_text()

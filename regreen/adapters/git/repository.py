@@ -121,6 +121,19 @@ class GitRepository:
         copy_shallow_marks(Path(common) if Path(common).is_absolute() else objects.parent, view)
         return cls(view, Path(git_dir))
 
+    @staticmethod
+    def find_work_tree(path: Path) -> Path:
+        """The root of the work tree that contains `path`.
+
+        Raises:
+            UserError: there is none, as in a bare repository.
+        """
+        done = run_git(["-C", str(path), "rev-parse", "--show-toplevel"], check=False)
+        if done.returncode != 0:
+            message = f"{path} is in no working tree; name a checkout with --repo"
+            raise UserError(message)
+        return Path(decode_text(done.stdout).removesuffix("\n"))
+
     @classmethod
     def clone_mirror(
         cls,
