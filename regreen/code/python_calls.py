@@ -42,6 +42,8 @@ def parse_syntax_tree(source: str | bytes) -> ast.Module:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: what `ast.parse` makes of text that is no Python.
     """
+    if isinstance(source, str):
+        source = source.removeprefix("\ufeff")
     with _PARSE_LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)
@@ -52,7 +54,7 @@ def parse_python(text: str | bytes | None) -> ast.Module | None:
     if text is None:
         return None
     try:
-        return parse_syntax_tree(text.removeprefix("\ufeff") if isinstance(text, str) else text)
+        return parse_syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

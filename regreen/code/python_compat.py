@@ -60,6 +60,8 @@ def _parse_checked(text: str) -> ast.Module:
         return parse_syntax_tree(text)
     except (RecursionError, MemoryError) as error:
         raise UnparsableSource("nested too deeply") from error
+    except UnicodeEncodeError as error:
+        raise UnparsableSource("not UTF-8, and it declares no known encoding") from error
     except ValueError as error:
         msg = f"not Python: {error}"
         raise UnparsableSource(msg) from error

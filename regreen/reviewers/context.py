@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event
@@ -35,6 +37,11 @@ _R = TypeVar("_R")
 _Ts = TypeVarTuple("_Ts")
 _MAX_KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of files that a review caches; other files are read again when they are needed again."""
+# In a comment of the first two lines, as Python, Ruby and editors read it: https://peps.python.org/pep-0263/
+_DECLARED_CHARSET = re.compile(
+    rb"(?:#[^\n]{0,200}\n)?#[^\n]{0,200}?coding[:=][ \t]*((?:iso-?8859|latin|cp125|windows-125|koi8)[-_]?\w{1,2})(?![-\w])",
+    re.IGNORECASE,
+)
 _MAX_NEW_READS = 1500
 """With nothing kept from earlier, a call graph of more files than this costs more than it is worth."""
 
@@ -283,6 +290,11 @@ class ReviewContext:
 def _decode_text(data: bytes | None) -> str | None:
     if data is None or b"\0" in data[:8000]:
         return None
+    with suppress(UnicodeDecodeError):
+        return data.decode()
+    with suppress(UnicodeDecodeError, LookupError):
+        if (declared := _DECLARED_CHARSET.match(data)) is not None:
+            return data.decode(declared[1].decode())
     return data.decode("utf-8", "surrogateescape")
 
 

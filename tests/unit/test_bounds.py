@@ -94,6 +94,25 @@ def test_a_diff_that_is_too_long_is_named_and_the_others_are_read() -> None:
     }
 
 
+def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
+    fault = b"def f():\n    return undefined\n"
+    story = Story(tmp_path / "repo")
+    story.change(
+        {"a.py": "x = 1\n"},
+        {
+            "bom.py": b"\xef\xbb\xbf" + fault,
+            "declared.py": b"# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\n" + fault,
+            "undeclared.py": b"NAME = 'caf\xe9'\n" + fault,
+            "unknown.py": b"# coding: latin-77\nNAME = 'caf\xe9'\n" + fault,
+        },
+    )
+    review = story.review()
+    assert {(f.path, f.line) for f in review.findings} == {("bom.py", 2), ("declared.py", 4)}
+    reason = "not UTF-8, and it declares no known encoding"
+    unread = {u.path: u.reason for u in review.not_reviewed}
+    assert unread == {"undeclared.py": reason, "unknown.py": reason}
+
+
 def test_a_huge_file_is_named_and_the_fault_beside_it_is_reported(tmp_path: Path) -> None:
     story = Story(tmp_path / "repo")
     story.change(

@@ -37,7 +37,7 @@ def test_a_file_too_complex_for_the_type_checker_is_unread_and_the_others_are_re
     assert "too complex for basedpyright" in [h.message for h in hits]
 
 
-@pytest.mark.parametrize("path", ["a" * 300 + ".py", "x.py/inside.py"])
+@pytest.mark.parametrize("path", ["a" * 300 + ".py", "x.py/inside.py", "caf\udce9.py"])
 def test_a_path_that_the_disk_refuses_is_unread_and_the_others_are_read(path: str) -> None:
     hits = bundled_checkers.run_ruff({"x.py": UNDEFINED, path: UNDEFINED}, ("F821",))
     assert found(hits) == sorted([("x.py", "F821"), (path, UNREAD_RULE)])

@@ -79,9 +79,16 @@ def _write_file(place: Path, data: bytes) -> bool:
 
 
 def is_safe_path(path: str) -> bool:
-    """Whether a path names something below the folder it is joined to, on every file system."""
+    """Whether a path names something below the folder it is joined to, on every file system and in a tool's JSON."""
     parts = PurePosixPath(path).parts
-    return bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
+    is_text = path.encode("utf-8", "replace").decode() == path
+    return (
+        bool(parts)
+        and is_text
+        and not path.startswith("/")
+        and ".." not in parts
+        and "\0" not in path
+    )
 
 
 # ruff over a change's Python files, with our own rules and never the repository's configuration.
