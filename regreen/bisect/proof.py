@@ -78,7 +78,8 @@ def prove_culprit(
             return CulpritProof(False, CulpritVerification(("rerun",), False, detail))
     elif looked.runs and not doubts:
         uncounted = [*uncounted, *looked.runs]
-        detail = f"{detail}; {_describe_outcomes(session, list(looked.runs))}, which contain it"
+        shown = _describe_outcomes(session, list(looked.runs))
+        detail = f"{detail}; of the commits that contain it, {shown}"
     session.log.list_later_runs("proof", uncounted)
     return CulpritProof(True, CulpritVerification(("rerun",), True, detail), looked)
 

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from threading import Event
@@ -218,7 +219,7 @@ def command(
             progress=screen.print_line,
             watch=screen.show_view,
             cancel=cancel,
-            keep=keep_capsule,
+            keep=partial(keep_capsule, repo=repo),
         )
     except Cancelled:
         if not cancel.is_set():

@@ -236,7 +236,7 @@ def command(
             sandbox=sandbox,
             model=make_model(max_usd) if "model" in chosen else None,
             progress=report_progress,
-            keep=keep_capsule,
+            keep=partial(keep_capsule, repo=repo),
             on_reproduced=known.keep_failure,
         )
         _forget_session_if_answered(session, result, job.max_minutes)

@@ -6,6 +6,7 @@ import difflib
 import functools
 import importlib.util
 import os
+import shlex
 import tempfile
 import threading
 import time
@@ -43,12 +44,22 @@ def format_option(name: str, *shapes: str) -> Callable[[_Command], _Command]:
 _SANDBOXES = ("auto", "docker", "bwrap", "e2b")
 
 
-def keep_capsule(capsule: Capsule) -> str:
-    """Write a capsule into REGREEN_HOME; returns the command that repeats it."""
+def store_capsule(capsule: Capsule) -> Path:
+    """Write a capsule into REGREEN_HOME, and return its path."""
     from regreen.app.settings_loader import read_settings
     from regreen.runs.capsule import write_capsule
 
-    return f"regreen replay {write_capsule(capsule, read_settings().home / 'capsules')}"
+    return write_capsule(capsule, read_settings().home / "capsules")
+
+
+def format_replay(place: Path, repo: Path) -> str:
+    """What `regreen replay` takes to repeat a capsule of `repo`, as a shell reads it."""
+    return shlex.join([str(place), *(() if repo == Path() else ("--repo", str(repo)))])
+
+
+def keep_capsule(capsule: Capsule, repo: Path) -> str:
+    """Write a capsule into REGREEN_HOME; returns the command that repeats it."""
+    return f"regreen replay {format_replay(store_capsule(capsule), repo)}"
 
 
 def quiet_option() -> Callable[[_Command], _Command]:

@@ -15,10 +15,12 @@ from regreen.cli.env import complete_local_trial
 from regreen.cli.options import (
     TrialOptions,
     format_option,
+    format_replay,
     load_config_at,
     quiet_option,
     repo_option,
     sandbox_option,
+    store_capsule,
     time_limit_option,
     trial_options,
 )
@@ -74,11 +76,9 @@ def command(
     """Run a change's new and altered tests with and without it: do they prove it?"""
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
-    from regreen.app.settings_loader import read_settings
     from regreen.bot.messages.proofs import format_proof
     from regreen.code.path_settings import find_changed_paths
     from regreen.proofs.prove import ProofJob, prove_change
-    from regreen.runs.capsule import write_capsule
     from regreen.secrets.redaction import redact_all, redact_secrets
 
     git = GitRepository.open(repo)
@@ -109,9 +109,7 @@ def command(
     )
     result = prove_change(job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel)
     limit.begin_answer()
-    place = (
-        write_capsule(result.capsule, read_settings().home / "capsules") if result.capsule else None
-    )
+    place = store_capsule(result.capsule) if result.capsule else None
     result = replace(
         result,
         seconds={**result.seconds, "environment": spent + result.seconds["environment"]},
@@ -120,7 +118,7 @@ def command(
     if form == "json":
         click.echo(json.dumps(redact_all(make_document(result, done.document, place)), indent=2))
     else:
-        again = f"\nrepeat it: regreen replay {place}" if place else ""
+        again = f"\nrepeat it: regreen replay {format_replay(place, repo)}" if place else ""
         print_answer(redact_secrets(format_proof(result) + again), headline=True)
     return 0 if result.verdict in {"proven", "nothing_to_prove"} else 1
 

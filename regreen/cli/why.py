@@ -6,6 +6,7 @@ import json
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
@@ -17,14 +18,16 @@ from regreen.cli.options import (
     TrialOptions,
     find_merge_base,
     format_option,
+    format_replay,
     quiet_option,
     repo_option,
     resolve_revision,
     sandbox_option,
+    store_capsule,
     time_limit_option,
     trial_options,
 )
-from regreen.cli.terminal import print_answer, report_progress
+from regreen.cli.terminal import print_answer, report_progress, report_warning
 from regreen.domain.errors import UserError
 from regreen.domain.job_control import StopCondition, TimeLimit
 
@@ -97,10 +100,8 @@ def command(
     from regreen.actions.step_trial import select_constraints
     from regreen.adapters.git.repository import GitRepository
     from regreen.adapters.sandbox.selection import choose_sandbox
-    from regreen.app.settings_loader import read_settings
     from regreen.bot.messages.causes import format_cause, make_cause_document
     from regreen.causes.investigation import Investigation, RedCase
-    from regreen.runs.capsule import write_capsule
     from regreen.secrets.redaction import redact_all
 
     git = GitRepository.open(repo)
@@ -123,9 +124,7 @@ def command(
         case, git=git, sandbox=sandbox, stop=stop, say=report_progress
     ).find_cause()
     limit.begin_answer()
-    place = (
-        write_capsule(found.capsule, read_settings().home / "capsules") if found.capsule else None
-    )
+    place = store_capsule(found.capsule) if found.capsule else None
     document = redact_all(
         {
             **make_cause_document(found, str(place) if place else None),
@@ -135,7 +134,8 @@ def command(
     if form == "json":
         click.echo(json.dumps(document, indent=2))
     else:
-        print_answer(format_cause(document), headline=True)
+        again = {"capsule": format_replay(place, repo) if place else None}
+        print_answer(format_cause({**document, **again}), headline=True)
     return 1 if found.verdict == "unknown" else 0
 
 
@@ -186,6 +186,9 @@ def replay_command(
     from regreen.runs.capsule import decode_capsule, load_capsule, replay_capsule
 
     is_url = source.startswith(("https://", "http://127.0.0.1:", "http://localhost:"))
+    if "://" in source and not is_url:
+        message = f"{source}: a capsule comes from an https address or a file; download it and name its file"
+        raise UserError(message)
     capsule = decode_capsule(download_capsule(source)) if is_url else load_capsule(Path(source))
     git = GitRepository.open(repo)
     report_progress(f"repeating {capsule.digest[:12]} ({capsule.kind}) at {capsule.commit[:12]}")
@@ -194,7 +197,7 @@ def replay_command(
         git=git,
         sandbox=choose_sandbox(kind),
         offline=offline,
-        attach=_serve_shell if opens_shell else None,
+        attach=partial(_serve_shell, quiet=form == "json") if opens_shell else None,
     )
     document = {
         "version": 1,
@@ -247,8 +250,11 @@ def download_capsule(url: str) -> bytes:
         raise UserError(message) from error
 
 
-def _serve_shell(box: Box, trial: Trial) -> None:
-    """Run the lines of standard input in the box, each in a shell of its own, until the input ends."""
+def _serve_shell(box: Box, trial: Trial, *, quiet: bool) -> None:
+    """Run the lines of standard input in the box, each in a shell of its own, until the input ends.
+
+    `quiet`: their output goes to standard error, for standard output holds the document alone.
+    """
     click.echo(
         f"the command is: {trial.command_line}\nin the sandbox at /work; end with Ctrl-D", err=True
     )
@@ -260,7 +266,8 @@ def _serve_shell(box: Box, trial: Trial) -> None:
         except click.Abort:
             return
         done = box.run(("sh", "-c", line), timeout=trial.timeout, env=dict(trial.env))
-        print_answer(f"{done.stdout}{done.stderr}")
+        shown = f"{done.stdout}{done.stderr}"
+        report_warning(shown) if quiet else print_answer(shown)
         if done.ended != "exit":
             report_progress(f"the sandbox was ended: {done.ended}")
             return

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +78,27 @@ def test_the_change_is_blamed_and_its_capsule_repeats_elsewhere(
     assert replay(replace(bind(shown), limits=BoxLimits(pids=77)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
     passing = replace(shown.expected, outcome="pass", signature=None)
     assert replay(bind(replace(shown, expected=passing)), theirs, tmp_path, capsys)[1] == "different"  # fmt: skip
+
+
+def test_the_line_that_repeats_a_run_can_be_pasted_where_it_was_printed(tmp_path: Path) -> None:
+    mine = Checkout(tmp_path / "my project")
+    mine.commit("base", calc_py="def add(a, b):\n    return a + b\n", check_py=TEST)
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", calc_py="def add(a, b):\n    return a - b\n")
+    words = ("--repo", "my project", "--base", "main", "--setup", "true", "--", "python", "check.py")  # fmt: skip
+    shown = run_regreen("why", *words, cwd=tmp_path).stdout
+    line = shown.partition("repeat it: regreen ")[2].splitlines()[0]
+    assert run_regreen(*shlex.split(line), cwd=tmp_path).stdout.startswith("same\n")
+    opened = run_regreen(*shlex.split(line), "--shell", "--format", "json", cwd=tmp_path, stdin="ls\n")  # fmt: skip
+    assert json.loads(opened.stdout)["missing"] == []
+    assert "check.py" in opened.stderr
+
+
+def run_regreen(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "regreen", *words]
+    return subprocess.run(
+        command, cwd=cwd, input=stdin, capture_output=True, text=True, check=False
+    )
 
 
 def bind(capsule: Capsule) -> Capsule:

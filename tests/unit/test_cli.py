@@ -78,6 +78,7 @@ def test_every_option_says_what_it_is_for() -> None:
         ("fix", "--repo", "/nonexistent", "--", "true"),
         ("fix", "--patch-out", "/nonexistent/a.patch", "--", "true"),
         ("review", "--sarif-out", "/nonexistent/a.sarif"),
+        ("replay", "http://example.org/capsule.json"),
         ("bisect", "--plot", "/proc/a.svg", "--", "true"),
         ("fix", "--overlay", f"{__file__}:.git/config", "--", "true"),
         ("gate", "--repo", "/nonexistent", "--base", "HEAD", "--patch", "-"),
