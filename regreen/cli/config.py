@@ -29,8 +29,12 @@ def check(file: Path, fmt: str) -> int:
     try:
         text = file.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        message = f"cannot read {file}: {reason}; name the file, or write one with `regreen init`"
+        reason = (
+            f"{error.strerror}; name the file, or write one with `regreen init`"
+            if isinstance(error, OSError)
+            else "not UTF-8 text; save it as UTF-8"
+        )
+        message = f"cannot read {file}: {reason}"
         raise UserError(message) from error
     try:
         config = parse_repo_config(text)

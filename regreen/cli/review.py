@@ -313,12 +313,12 @@ def resolve_change(
     git: GitRepository | None, where: Path, base: str | None, head: str | None, diff: str | None
 ) -> tuple[str, str]:
     """The two commits to compare. A patch over a repository is applied onto the base."""
+    if diff is not None and head is not None:
+        message = "--diff and --head exclude each other: the patch is the head"
+        raise UserError(message)
     if git is None:
         return "", ""
     if diff is not None:
-        if head is not None:
-            message = "--diff and --head exclude each other: the patch is the head"
-            raise UserError(message)
         base_sha = git.resolve(base or "HEAD")
         if not diff.strip():
             return base_sha, base_sha

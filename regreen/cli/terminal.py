@@ -133,9 +133,9 @@ def print_answer(words: str, *, headline: bool = False) -> None:
     click.echo(words)
 
 
-def is_capable_terminal(stream: TextIO) -> bool:
-    """Whether a stream goes to a terminal that can do more than print line after line."""
-    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+def is_capable_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream goes to a terminal that can do more than print line after line; None: it was closed."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _colour_text(words: str, *, headline: bool) -> str:

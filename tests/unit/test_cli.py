@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import sqlite3
 import subprocess
@@ -79,6 +80,7 @@ def test_every_option_says_what_it_is_for() -> None:
         ("fix", "--patch-out", "/nonexistent/a.patch", "--", "true"),
         ("review", "--sarif-out", "/nonexistent/a.sarif"),
         ("replay", "http://example.org/capsule.json"),
+        ("review", "--diff", "/dev/null", "--head", "HEAD"),
         ("bisect", "--plot", "/proc/a.svg", "--", "true"),
         ("fix", "--overlay", f"{__file__}:.git/config", "--", "true"),
         ("gate", "--repo", "/nonexistent", "--base", "HEAD", "--patch", "-"),
@@ -130,6 +132,12 @@ def test_a_full_disk_is_answered_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert done.stderr.startswith("regreen: No space left on device; free some space")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_closed_output_is_no_bug() -> None:
+    command = f"exec {shlex.quote(sys.executable)} -m regreen ci-log /dev/null >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_damaged_store_and_a_locked_folder_are_no_bugs(tmp_path: Path) -> None:
