@@ -233,7 +233,10 @@ class Git(Protocol):
     def revert(
         self, sha: str, onto: str, *, paths: Sequence[str] = (), mainline: int = 1
     ) -> str | None:
-        """A commit on `onto` that undoes `sha` (only at `paths` if given); None on conflict."""
+        """A commit on `onto` that undoes `sha` (only at `paths` if given).
+
+        None on conflict, and where it would change a link or submodule.
+        """
         ...
 
     def blame(self, rev: str, path: str, start: int, end: int) -> list[str]:

@@ -187,6 +187,19 @@ def test_a_commit_is_reverted_on_a_later_head(checkout: Checkout, tmp_path: Path
     assert git.revert(bad, conflicting) is None
 
 
+def test_a_commit_that_adds_a_submodule_cannot_be_reverted(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    checkout.commit("one", a="1\n")
+    other = Checkout(tmp_path / "other")
+    other.commit("one", c="1\n")
+    checkout.git("-c", "protocol.file.allow=always", "submodule", "add", str(other.root), "module")
+    head = checkout.commit("two", a="2\n")
+    git = view(checkout, tmp_path)
+    assert git.revert(head, head) is None
+    assert git.revert(head, head, paths=["a"]) is not None
+
+
 SYMLINK = """diff --git a/l b/l
 new file mode 120000
 index 0000000..a63a9e5

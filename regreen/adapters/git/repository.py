@@ -532,7 +532,10 @@ class GitRepository:
         ]
         patch = decode_text(self._run_git(["diff", *options, sha, before, *limit]).stdout)
         reason = f'Revert "{commit.subject}"\n\nThis reverts commit {sha}.'
-        return self.apply(onto, patch, reason, three_way=True)
+        try:
+            return self.apply(onto, patch, reason, three_way=True)
+        except UserError:  # it would bring back a link, or touch a submodule
+            return None
 
     def blame(self, rev: str, path: str, start: int, end: int) -> list[str]:
         """The commit that last touched each line; see `ports.Git`."""
