@@ -86,7 +86,8 @@ def code_span(text: str, limit: int = 300) -> str:
 
 
 def code_block(text: str, language: str = "", limit: int = 1500) -> str:
-    """A fenced block that nothing inside can close; hidden characters stand written out."""
+    """A fenced block that nothing inside can close; hidden characters stand written out, line ends of Windows go."""
+    text = re.sub(r"\r(?=\n|\Z)", "", text)
     cut = text if len(text) <= limit else text[:limit] + "\n…"
     shown = "".join(
         c if c in "\n\t" or not _is_hidden(c) else f"\\u{ord(c):04x}" for c in cut

@@ -106,13 +106,17 @@ def describe_result(findings: Sequence[Finding], standing: int, tests: ReviewTes
         worst = find_worst(findings)
         number = count_noun(len(findings), "new finding" if standing else "finding")
         which = "" if len(findings) == 1 else "the worst is "
-        sentences.append(f"{number}: {which}{worst.severity}, {worst.title.rstrip('.')}.")
+        sentences.append(f"{number}: {which}{worst.severity}, {_end_sentence(worst.title)}")
         if standing:
             is_open = "is" if standing == 1 else "are"
             sentences.append(f"{count_noun(standing, 'earlier finding')} {is_open} still open.")
     else:
         sentences.append(f"{describe_open(standing)}.")
     return " ".join(sentences)
+
+
+def _end_sentence(text: str) -> str:
+    return text if text.endswith(("?", "!", ".")) else f"{text}."
 
 
 def describe_open(standing: int) -> str:

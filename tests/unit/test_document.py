@@ -16,6 +16,7 @@ from regreen.domain.models import (
     WithheldFinding,
 )
 from regreen.reviewers.document import format_markdown, format_text, make_sarif
+from regreen.reviewers.summary import describe_result
 from tests.stories.hostile import acts
 
 PROOF = Evidence(
@@ -65,6 +66,15 @@ def test_the_test_that_proves_a_finding_is_shown_with_what_it_said_on_both_sides
     assert "on this change: exit 1: E ZeroDivisionError; before it: exit 0: 1 passed" in shown
     assert "2 of 2 readings, made apart, report it" in shown
     assert "before it: exit 0: 1 passed" in format_text(REVIEW)
+
+
+def test_a_line_of_windows_and_a_question_are_shown_as_their_author_sees_them() -> None:
+    excerpt = Evidence("analyzer", "if (x = 2) {\r\n}\r", "oxlint")
+    asked = replace(FINDING, title="No name `a`. Did you mean `b`?", evidence=(excerpt,))
+    shown = format_markdown(replace(REVIEW, findings=(asked,)))
+    assert "```\nif (x = 2) {\n}\n```" in shown
+    assert describe_result([asked], 0, None).endswith("Did you mean `b`?")
+    assert describe_result([FINDING], 0, None) == "1 finding: high, average divides by zero."
 
 
 def test_the_files_whose_lines_no_test_runs_are_told_apart_from_their_lines() -> None:

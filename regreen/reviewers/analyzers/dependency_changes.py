@@ -12,6 +12,7 @@ from importlib.resources import files
 from posixpath import dirname, join
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError, SetupFailed
 from regreen.domain.models import EnvSpec, SkippedReviewer, UnreadFile
 from regreen.packages.concerns import Concern, find_concerns, find_lock_mismatch
@@ -165,7 +166,7 @@ class DependencyChanges:
         files = len(changed) + len(unread)
         return ReviewerReport(
             claims,
-            read=f"dependencies in {files} manifests" if files else "",
+            read=f"dependencies in {count_noun(files, 'manifest')}" if files else "",
             unread=unread,
             skipped=(SkippedReviewer("package index", unasked, not self.calls_out(context)),)
             if unasked

@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import read_outline, read_sources
 from regreen.domain.errors import OutsideError
@@ -163,7 +164,7 @@ class ScriptCheckers:
             skipped = (*skipped, SkippedReviewer("types", reason, by_policy=True))
         return ReviewerReport(
             claims=tuple(claims),
-            read=f"{what} on {len(files)} JavaScript and TypeScript files",
+            read=f"{what} on {count_noun(len(files), 'JavaScript and TypeScript file')}",
             skipped=skipped,
         )
 

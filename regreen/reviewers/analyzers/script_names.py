@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from regreen.code.diff import FileChange
 from regreen.code.file_languages import language_of, parser_for
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, read_sources, walk_nodes
 from regreen.domain.models import SkippedReviewer
@@ -359,7 +360,7 @@ class ScriptNames:
                 claims += _find_dropped_awaits(change, head, base, program)
                 claims += _find_broken_callers(change, head, base, program)
                 claims += _find_removed_members(change, head, base, program)
-        return ReviewerReport(tuple(claims), read=f"names in {len(files)} scripts")
+        return ReviewerReport(tuple(claims), read=f"names in {count_noun(len(files), 'script')}")
 
 
 def is_read_script(path: str) -> bool:

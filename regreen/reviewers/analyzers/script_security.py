@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from regreen.code.file_languages import language_of, parser_for
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_example, is_test
 from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, walk_nodes
 from regreen.domain.models import Severity, UnreadFile
@@ -86,7 +87,7 @@ class ScriptSecurity:
 
         wrong = select_new_diagnostics(context, list(misuses), base_misuses)
         claims += [_make_misuse_claim(h, misuses[h], context) for h in wrong]
-        read = f"untrusted values followed from {len(files) - len(unread)} JavaScript and TypeScript files"
+        read = f"untrusted values followed from {count_noun(len(files) - len(unread), 'JavaScript and TypeScript file')}"
         return ReviewerReport(tuple(claims), read=read, unread=tuple(unread))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from regreen.code.diff import FileChange
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.symbols import read_sources
 from regreen.languages.go import GoFile, is_go_file, parse_go_file, read_module_path
 from regreen.languages.script import (
@@ -252,7 +253,7 @@ class ScriptContracts:
         if context.git is None:
             return require_repository(self.name)
         changes = [c for f in files if (c := _read_script_change(f, context))]
-        read = f"importers of {len(files)} JavaScript and TypeScript files"
+        read = f"importers of {count_noun(len(files), 'JavaScript and TypeScript file')}"
         wanted = [c for c in changes if c.removed or c.gone or c.signatures]
         if not wanted:
             return ReviewerReport(read=read)
