@@ -225,13 +225,16 @@ def _failure_key(failure: Failure) -> tuple[str, str]:
 def judge_runs(trial: Trial, runs: list[CommandRun]) -> TriageResult:
     """Green every time, red every time with a common failure, or neither."""
     red = [run for run in runs if not run.is_green]
+    first = next(iter(red), runs[0])
+    listened = next((run for run in reversed(runs) if run.tests), first)
     if not red:
         return TriageResult(
             InitialFailure(trial.command_line, 0),
             "already_green",
             f"green in {len(runs)} of {len(runs)} fresh runs",
+            first.output,
+            listened.tests,
         )
-    first = red[0]
     before = InitialFailure(trial.command_line, first.result.exit_code, first.failures)
     if len(red) < len(runs):
         reason = f"red in {len(red)} of {len(runs)} fresh runs of the same commit"
@@ -243,7 +246,6 @@ def judge_runs(trial: Trial, runs: list[CommandRun]) -> TriageResult:
         return TriageResult(
             before, "flaky", "each run failed in other places", first.output, flaky=sometimes
         )
-    listened = next((run for run in reversed(runs) if run.tests), first)
     return TriageResult(before, None, "", first.output, listened.tests, sometimes, red=listened)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from regreen.cli import cli
-from tests.unit.repairs import CALC, GREEN, SETUP, Repository, sandbox_or_skip
+from tests.unit.repairs import CALC, GREEN, SETUP, TESTS, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
 BROKEN = CALC.replace("result += value", "result = value")
@@ -299,10 +301,15 @@ BEFORE = {
 
 
 def judged(
-    repository: Repository, tmp_path: Path, patch: str, *, run: bool
+    repository: Repository,
+    tmp_path: Path,
+    patch: str,
+    *,
+    run: bool,
+    before: Mapping[str, object] = BEFORE,
 ) -> tuple[int, dict[str, Any]]:
     (tmp_path / "p.diff").write_text(patch)
-    (tmp_path / "before.json").write_text(json.dumps(BEFORE))
+    (tmp_path / "before.json").write_text(json.dumps(before))
     more = ["--failures", str(tmp_path / "before.json"), "--setup", SETUP] if run else []
     code, out, _ = regreen(
         "gate",
@@ -398,9 +405,17 @@ def test_a_command_that_was_green_before_shows_nothing(
     patch = GOOD.replace("-        result = value\n", "-        result += value\n").replace(
         "+        result += value\n", "+        result = result + value\n"
     )
-    code, document = judged(repository, tmp_path, patch, run=True)
+    more = f"{TESTS}\n\ndef test_more():\n    assert True\n"
+    lines = (text.splitlines(keepends=True) for text in (TESTS, more))
+    patch += "".join(unified_diff(*lines, "a/tests/test_calc.py", "b/tests/test_calc.py"))
+    before = {"command": "pytest -q", "failures": []}
+    code, document = judged(repository, tmp_path, patch, run=True, before=before)
     assert code == 0
-    assert any("green without the patch too" in one["detail"] for one in document["reasons"])
+    details = [one["detail"] for one in document["reasons"]]
+    assert any("green without the patch too" in detail for detail in details)
+    assert [detail for detail in details if "the new test" in detail] == [
+        "the new test tests/test_calc.py::test_more passes without the patch too, so it shows nothing"
+    ]
 
 
 def test_what_was_red_from_the_first_commit_on_ends_with_a_reason(
