@@ -48,8 +48,10 @@ def judge_patch(
     subject = FailureContext(git, rev, trial or Trial(()), failures)
     rules = GateRules(protected=tuple(protected))
     silent = judge_change(subject, applied.files, rules, None)
-    if trial is None or sandbox is None or silent.verdict == "deny":
+    if silent.verdict == "deny":
         return silent
+    if trial is None or sandbox is None:  # nobody has seen it run
+        return replace(silent, verdict="needs_human")
     over = time.monotonic() + minutes * 60
     job = FixJob(trial, rev, tests=tests, max_minutes=minutes)
     case = _reproduce_failure_as_case(job, git=git, sandbox=sandbox, say=say, over=over)

@@ -329,7 +329,7 @@ def judged(
 def test_the_gate_alone_only_looks(repository: Repository, tmp_path: Path) -> None:
     repository.commit("faster sums", {"pkg/calc.py": BROKEN})
     code, document = judged(repository, tmp_path, GOOD, run=False)
-    assert (code, document["verdict"]) == (0, "allow")
+    assert (code, document["verdict"]) == (1, "needs_human"), "nobody saw it run"
     assert {reason["check"] for reason in document["reasons"]} == {
         "verified",
         "necessary",
