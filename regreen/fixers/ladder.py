@@ -344,6 +344,7 @@ class _Ladder:
         self.attempts: list[Attempt] = []
         self.hints: list[str] = list(case.hints)
         self.judged: list[PatchVerdict] = []
+        self.finished: list[PatchVerdict] = []  # those whose every check came to its end
         self.cost = Cost()
         self.culprit: GuiltyCommit | None = None
         self.cause: str | None = None
@@ -423,7 +424,7 @@ class _Ladder:
             self._minimize_failure()
         self.case.say(self._describe_stage(name))
         started = self.case.stop.now()
-        before = len(self.attempts)
+        before, judged_before = len(self.attempts), len(self.finished)
         case = replace(self.case, hints=tuple(self.hints), culprit=self.culprit)
         try:
             result = rung.propose_fix(case, self._judge_and_minimize)
@@ -442,6 +443,10 @@ class _Ladder:
             if self.standing is None:
                 raise  # another try may find more
             result = RungResult(note=str(error), outcome="infra")
+        if result.judgement is None and result.outcome == "out_of_budget":
+            # the time was over while the next patch was looked for: what was accepted before still stands
+            accepted = (one for one in self.finished[judged_before:] if one.is_accepted)
+            result = replace(result, judgement=next(accepted, None))
         self.hints += [hint for hint in result.hints if hint not in self.hints]
         self.cost += result.cost
         self.culprit = result.culprit or self.culprit
@@ -479,6 +484,7 @@ class _Ladder:
                 judgement = self._add_strength_to_verdict(judgement, measured)
             except Cancelled:  # the patch is proven; how strong the tests are stays unknown
                 self.case.say("no time left to measure what the tests notice")
+        self.finished.append(judgement)
         return judgement
 
     def _add_strength_to_verdict(

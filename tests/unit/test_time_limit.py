@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +17,8 @@ from click.testing import CliRunner
 from regreen.cli.options import time_limit_option
 from regreen.cli.terminal import report_progress
 from regreen.domain.job_control import TimeLimit
+from regreen.fixers.ladder import fix_failure
+from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 SECONDS = 3.0
 SCRIPT = """
@@ -153,3 +156,35 @@ def test_a_process_that_calls_a_command_lives_on_after_its_limit() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "ended 3\nalive\n"), done.stderr
+
+
+LIST = """import sys
+whole = "apple\\npear\\n"
+if "--check" in sys.argv:
+    sys.exit(open("fruits.txt").read() != whole)
+open("fruits.txt", "w").write(whole)
+"""
+
+
+@pytest.mark.sandbox
+def test_a_patch_that_waits_for_a_person_stands_when_the_time_ends_behind_it(
+    tmp_path: Path,
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    rev = repository.commit("list the fruits", {"list.py": LIST, "fruits.txt": "apple\n"})
+    said: list[str] = []
+
+    def jump_once_a_patch_waits() -> float:
+        return time.monotonic() + 3600 * any("needs_human" in line for line in said)
+
+    found = fix_failure(
+        job(rev, "python3", "list.py", "--check", setup=None, reruns=1, rungs=("recipe", "revert")),
+        git=repository.open(),
+        sandbox=sandbox_or_skip(),
+        model=None,
+        progress=said.append,
+        now=jump_once_a_patch_waits,
+    )
+    assert (found.outcome, found.rung) == ("needs_human", "recipe")
+    assert found.patch is not None
+    assert "+pear" in found.patch
