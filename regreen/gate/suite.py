@@ -5,6 +5,7 @@ The failing command alone proves little about a patch, least of all about a reve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from types import MappingProxyType
 
 from packaging.version import Version
 
+from regreen.code.file_languages import language_row
 from regreen.code.paths import is_test
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.job_control import StopCondition
@@ -301,11 +303,11 @@ def _detect_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> 
 
 
 def _infer_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> list[Trial]:
-    """Trials of the tests as the manifests of any language say that they run; none where no file is a test.
+    """Trials of the tests as the manifests of any language say that they run; none where there are no tests.
 
     Each runs in the interpreter and image that go with its setup, then in those of a trial that has a setup of its own.
     """
-    if not any(is_test(entry.path) for entry in git.tree(rev)):
+    if not _has_tests(git, rev):
         return []
     have = (trial.python,) if trial.python else pythons
     try:
@@ -319,6 +321,16 @@ def _infer_trials(trial: Trial, rev: str, git: Git, pythons: Sequence[str]) -> l
             filled = fill_trial(own, way)
             trials += [filled, own] if trial.setup and filled != own else [filled]
     return trials
+
+
+def _has_tests(git: Git, rev: str) -> bool:
+    """Whether a file is a test, or a source holds tests of its own, as in Rust."""
+    paths = [entry.path for entry in git.tree(rev)]
+    return any(map(is_test, paths)) or any(
+        re.search(pattern, (git.show(rev, path) or b"").decode("utf-8", "replace"), re.MULTILINE)
+        for path in paths
+        if (pattern := language_row(path).inline_tests)
+    )
 
 
 def _make_suite_trial(trial: Trial, command: tuple[str, ...], more: str) -> Trial:

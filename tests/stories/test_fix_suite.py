@@ -333,10 +333,21 @@ RUST = {
     "tests/say.rs": '#[test]\nfn shouts() { assert_eq!(say::shout("a"), "a!"); }\n',
 }
 
+RUST_INLINE = {
+    "Cargo.toml": RUST["Cargo.toml"],
+    "Cargo.lock": RUST["Cargo.lock"],
+    "src/lib.rs": RUST["src/lib.rs"]
+    + '#[cfg(test)]\nmod tests {\n    #[test]\n    fn shouts() { assert_eq!(super::shout("a"), format!("a{}", 33 as char)); }\n}\n',
+}
+
 
 @pytest.mark.parametrize(
     ("tool", "files", "source", "fails"),
-    [("npm", NODE, "say.js", "shout"), ("cargo", RUST, "src/lib.rs", "shouts")],
+    [
+        ("npm", NODE, "say.js", "shout"),
+        ("cargo", RUST, "src/lib.rs", "shouts"),
+        ("cargo", RUST_INLINE, "src/lib.rs", "shouts"),
+    ],
 )
 def test_the_tests_of_another_language_are_found_from_its_manifest(
     tmp_path: Path, tool: str, files: dict[str, str], source: str, fails: str
