@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -317,6 +318,22 @@ def test_nothing_is_set_up_where_nothing_asks_for_it(
     tmp_path: Path, files: dict[str, str], command: str
 ) -> None:
     assert infer(tmp_path, {**files, "x": "y"}, command) == ()
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_a_lock_of_cargo_that_is_out_of_date_stays_as_it_is_committed(tmp_path: Path) -> None:
+    """Else `cargo test --locked` would be green here and red elsewhere."""
+    stale = 'version = 4\n\n[[package]]\nname = "shop"\nversion = "1.0.0"\n'
+    files = {
+        "Cargo.toml": '[package]\nname = "shop"\nversion = "1.1.0"\nedition = "2021"\n',
+        "Cargo.lock": stale,
+        "src/lib.rs": "",
+    }
+    setup = infer(tmp_path / "read", files)[0].setup
+    assert setup is not None
+    Repository(tmp_path / "tree").commit("start", files)
+    subprocess.run(["bash", "-c", setup.value], cwd=tmp_path / "tree", check=True)
+    assert (tmp_path / "tree" / "Cargo.lock").read_text() == stale
 
 
 def test_hostile_manifests_name_nothing_for_the_shell(tmp_path: Path) -> None:
