@@ -46,7 +46,7 @@ SYNTAX = '  File "/work/a.py", line 1\n    x\n    ^\nSyntaxError: {}'
 EXCEPTIONS = SYNTAX.format("multiple exception types must be parenthesized")
 NODE = "file:///work/a.mjs:1\nx\n^\n\n"
 INDENT = '  File "/work/a.py", line 3\n    y = 2\nIndentationError: unexpected indent'
-GUESSED = ("parenthesized", "default for", "require")
+GUESSED = ("parenthesized", "default for", "require", "of wrong type")
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -78,6 +78,8 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (WARNED.format("is not").replace("==", "!="), "a.py", "x = 200 is not y or y is not -x or y is not r'a'\n", "x = 200 != y or y is not -x or y != r'a'\n"),
         (SYNTAX.format("expected ':'"), "a.py", "if 1  # one\n", "if 1:  # one\n"),
         (SYNTAX.format("expected ':'"), "a.py", "class A", "class A:"),
+        ("./a.go:1:9: fmt.Sprintf format %s has arg n of wrong type uint64", "a.go", '\ts := fmt.Sprintf("%s B", n)\n', '\ts := fmt.Sprintf("%d B", n)\n'),
+        ("vet: ./a.go:1:9: Printf format %d has arg name of wrong type string", "a.go", '\tfmt.Printf("%d is %d", n, name)\n', '\tfmt.Printf("%d is %s", n, name)\n'),
         ("./a.go:1:4: syntax error: unexpected newline in composite literal; possibly missing comma or }", "a.go", "\t\t1 // one\n", "\t\t1, // one\n"),
         ('a.py:1: error: Function is missing a return type annotation\na.py:1: note: Use "-> None" if function does not return a value', "a.py", "def f(x=g()):\n", "def f(x=g()) -> None:\n"),
         ("Can't use 'defined(@array)' (Maybe you should just omit the defined()?) at a.pl line 1.", "a.pl", "if (defined(@rows)) {\n", "if (@rows) {\n"),
@@ -245,6 +247,7 @@ GO_USES = 'package main\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc main() { fmt.Pri
          USES, USES.replace("import one from './one';\n", "")),
         ("src/a.ts(4,14): error TS6133: 'a' is declared but its value is never read.", "src/a.ts", USES, USES),
         ('./cmd/a.go:5:2: "os" imported and not used', "cmd/a.go", GO_USES, GO_USES.replace('\t"os"\n', "")),
+        ('cmd/a.go:5:2: imported and not used: "os"', "cmd/a.go", GO_USES, GO_USES.replace('\t"os"\n', "")),
         ("/work/docs/i.rst:5: WARNING: Title underline too short.", "docs/i.rst",
          "Shop\n====\n\nLong title\n----\n\nText\n", "Shop\n====\n\nLong title\n----------\n\nText\n"),
     ],
@@ -260,3 +263,49 @@ def test_line_nought_of_a_message_is_no_line() -> None:
     for text in ("", "import { x } from './x'\n"):
         texts = {"a.ts": text}
         assert [one.texts for one in propose_named_edits(said, (), texts, texts.get)] == []
+
+
+GO_HEAD = 'package shop\n\nimport (\n\t"fmt"\n\t"sort"\n)\n'
+LACKS_SET = "src/A.java:9: error: cannot find symbol\n    Set<String> all;\n    ^\n  symbol:   class Set\n  location: class A\n"
+LACKS_UTILS = "ReferenceError: utils is not defined\n    at scan (/work/lib/scan.js:2:1)\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "text", "others", "after"),
+    [
+        ("./a.go:9:2: undefined: strings", "a.go", GO_HEAD, {}, GO_HEAD.replace('t"\n)', 't"\n\t"strings"\n)')),
+        ("./a.go:9:2: undefined: slug", "a.go", GO_HEAD, {"b.go": 'import "example.org/slug"\n'},
+         GO_HEAD.replace('(\n', '(\n\t"example.org/slug"\n')),
+        ("./a.go:9:2: undefined: os", "a.go", "// Shop.\npackage shop\n\nvar x = 1\n", {},
+         '// Shop.\npackage shop\n\nimport "os"\n\nvar x = 1\n'),
+        ("./a.go:9:2: undefined: strings", "a.go", 'package shop\n\nimport "fmt"\n', {}, 'package shop\n\nimport "fmt"\nimport "strings"\n'),
+        (LACKS_SET, "src/A.java", "package a;\n\nimport java.util.Map;\n", {}, "package a;\n\nimport java.util.Map;\nimport java.util.Set;\n"),
+        (LACKS_SET, "src/A.java", "package a;\n", {"src/B.java": "import org.sets.Set;\n"}, "package a;\n\nimport org.sets.Set;\n"),
+        (LACKS_UTILS, "lib/scan.js", "'use strict';\n", {"lib/b.js": "const utils = require('./utils');\n", "c.js": "const utils = require('./lib/utils');\n"},
+         "'use strict';\n\nconst utils = require('./utils');\n"),
+    ],
+)  # fmt: skip
+def test_a_name_is_imported_as_the_other_files_do_or_from_the_standard_library(
+    said: str, path: str, text: str, others: dict[str, str], after: str
+) -> None:
+    texts = {path: text, **others}
+    first = propose_named_edits(said, (), texts, texts.get)[0]
+    assert dict(first.texts) == {path: after}
+    assert first.edits[0].asks
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{}, {"src/B.java": "import a.Shelf;\n", "src/C.java": "import b.Shelf;\n"}],
+)
+def test_a_name_that_is_imported_from_nowhere_or_from_two_places_is_not_guessed(
+    others: dict[str, str],
+) -> None:
+    texts = {"src/A.java": "package a;\n", **others}
+    said = LACKS_SET.replace("Set", "Shelf")
+    assert propose_named_edits(said, (), texts, texts.get) == []
+
+
+def test_a_name_that_the_file_imports_already_is_not_imported_again() -> None:
+    texts = {"src/A.java": "package a;\n\nimport java.util.Set;\n"}
+    assert propose_named_edits(LACKS_SET, (), texts, texts.get) == []

@@ -158,6 +158,10 @@ def test_what_building_needs_is_a_build_requirement() -> None:
     ("output", "files", "setup", "script"),
     [
         ("Error: Cannot find module 'ms'", ["package.json", "package-lock.json"], "npm ci", "npm install ms --ignore-scripts --no-audit --no-fund"),
+        ("Error: Failed to load url ms (resolved id: ms) in /work/src/a.ts. Does the file exist?", ["package.json", "package-lock.json"], "npm ci", "npm install ms --ignore-scripts --no-audit --no-fund"),
+        ('Failed to resolve import "@x/y/z" from "src/a.ts". Does the file exist?', ["package.json", "package-lock.json"], "npm ci", "npm install @x/y --ignore-scripts --no-audit --no-fund"),
+        ('X [ERROR] Could not resolve "ms"', ["package.json", "package-lock.json"], "npm ci", "npm install ms --ignore-scripts --no-audit --no-fund"),
+        ("Module not found: Error: Can't resolve 'ms' in '/work/src'", ["package.json", "package-lock.json"], "npm ci", "npm install ms --ignore-scripts --no-audit --no-fund"),
         ("a.go:3:8: no required module provides package github.com/x/y; to add it:\n\tgo get github.com/x/y", ["go.mod"], "", "go mod tidy"),
         ("npm error aliases: clean-install, ic, install-clean", ["package.json", "package-lock.json"], "npm ci", "npm install --package-lock-only --ignore-scripts --no-audit --no-fund"),
         ("ERR_PNPM_OUTDATED_LOCKFILE  Cannot install", ["pnpm-lock.yaml"], "npx --yes pnpm@9 install --frozen-lockfile", "npx --yes pnpm@9 install --lockfile-only --ignore-scripts"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -70,6 +71,7 @@ def propose_named_edits(
     repaired = (
         _edit_named_lines(text, paths, read),
         _drop_unused_imports(text, paths, read),
+        _add_missing_imports(text, paths, read),
         _lengthen_underlines(text, paths, read),
     )
     found += [one for one in repaired if one.texts]
@@ -265,6 +267,60 @@ def _drop_name(row: str, name: str) -> str:
     return row[: found.start(1)] + rest + row[found.end(1) :]
 
 
+_MAX_IMPORTERS = 400
+
+
+def _add_missing_imports(output: str, paths: Collection[str], read: ReadText) -> EditedFiles:
+    """The files with an import of each name that they lack, as the other files of the repository write it."""
+    texts: dict[str, str] = {}
+    added: list[NamedEdit] = []
+    meant = index_path_ends(paths)
+    for row in _load_table()["missing_import"]:
+        alike = sorted(path for path in paths if path.endswith(tuple(row["suffixes"])))
+        for match in re.finditer(row["pattern"], output[-200_000:]):
+            path, name = meant.get(strip_root(match["path"])), match["name"]
+            if path not in alike:
+                continue
+            text = texts.get(path) or read(path) or ""
+            known = {one["name"] for one in re.finditer(row["import"], text)}
+            others = [one for one in alike if one != path][:_MAX_IMPORTERS]
+            if name not in known and (line := _find_import(row, name, path, others, read)):
+                texts[path] = _insert_import(row, text, line)
+                added.append(NamedEdit(name, f"it, imported by {line}", row["cause"], row["asks"]))
+    return EditedFiles(texts, tuple(dict.fromkeys(added)))
+
+
+def _find_import(
+    row: Mapping[str, Any], name: str, path: str, others: Sequence[str], read: ReadText
+) -> str:
+    """The line that imports the name in the others; where none does, that of the standard library; empty where they differ."""
+    folder = posixpath.dirname(path)
+    lines = {
+        found[0].removeprefix(found["head"])
+        for other in others
+        for found in re.finditer(row["import"], read(other) or "")
+        # a relative place means something else in another folder
+        if found["name"] == name
+        and (posixpath.dirname(other) == folder or not re.search("['\"]\\.", found[0]))
+    }
+    if not lines and (module := row["standard"].get(name)):
+        return str(row["line"]).replace("@NAME@", name).replace("@MODULE@", module)
+    return lines.pop() if len(lines) == 1 else ""
+
+
+def _insert_import(row: Mapping[str, Any], text: str, line: str) -> str:
+    """The text with the line behind the import that sorts before it; behind the top of the file where it imports nothing."""
+    there = list(re.finditer(row["import"], text))
+    if not there:
+        top = re.match(row["top"], text)
+        at = top.end() if top else 0
+        return f"{text[:at]}\n{row['head']}{line}\n{text[at:]}"
+    before = [one for one in there if one[0].removeprefix(one["head"]) < line]
+    beside = before[-1] if before else there[0]
+    at = beside.end() + 1 if before else beside.start()
+    return f"{text[:at]}{beside['head']}{line}\n{text[at:]}"
+
+
 _SHORT_UNDERLINE = re.compile(
     r"(?m)^(?P<path>[^\s:][^:\n]{0,300}):(?P<line>\d{1,6}): [^\n]{0,60}Title (?:under|over)line too short"
 )
@@ -397,7 +453,7 @@ def find_named_lines(
 @cache
 def _load_table() -> dict[str, Any]:
     table = tomllib.loads((files("regreen.fixers") / "recipes/named_edits.toml").read_text())
-    for row in table["line_edit"]:
+    for row in (*table["line_edit"], *table["missing_import"]):
         for name, pattern in table["place"].items():
             row["pattern"] = row["pattern"].replace(f"@{name}@", pattern)
     return table

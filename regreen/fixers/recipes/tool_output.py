@@ -385,7 +385,7 @@ _TOX_PASSES = "TOX_OVERRIDE=testenv.pass_env+="  # else it keeps variables from 
 _SNAPSHOT_CAUSE = "the stored snapshots differ from what the code gives"
 _SNAPSHOT_APPROVAL = "snapshots were written anew: look whether the new output is the wanted one"
 _NODE_MODULE = re.compile(
-    r"Cannot find (?:module|package) '((?:@[\w.-]{1,60}/)?[A-Za-z0-9][\w.-]{0,80})(?:/[^'\n]{0,200})?'"
+    r"(?:Cannot find (?:module|package)|Failed to load url|Failed to resolve import|Could not resolve|Can't resolve) ['\"]?((?:@[\w.-]{1,60}/)?[A-Za-z0-9][\w.-]{0,80})(?:/[^'\"\s]{0,200})?(?:['\"]| \(resolved id: )"
 )
 _GO_GET = re.compile(r"no required module provides package [\w./~-]{1,200}|to add it:\s+go get ")
 
