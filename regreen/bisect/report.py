@@ -540,12 +540,7 @@ def render_headline(result: Bisection) -> str:
             sure = f"({result.probability:.1%})"
             return _describe_older_failure(result, sure)
         case "not_reproduced":
-            last = result.observations[-1] if result.observations else None
-            why = f" ({last.reason})" if last and last.outcome == "untestable" else ""
-            passes = sum(run.outcome == "pass" for run in result.observations)
-            seen = f"; it passes in {count_noun(passes, 'run')} there" if passes else ""
-            fails = "was not slower" if result.slower else "did not fail"
-            return f"not reproduced: the command {fails} where it should{why}{seen}. Check the command, or name a commit where it fails as the bad one"
+            return _describe_missing_failure(result)
         case "undecided":
             likeliest = result.credible_set[0] if result.credible_set else None
             hint = (
@@ -554,6 +549,17 @@ def render_headline(result: Bisection) -> str:
                 else ""
             )
             return f"undecided after {count_noun(result.runs, 'run')}{hint}"
+
+
+def _describe_missing_failure(result: Bisection) -> str:
+    if not result.observations:
+        return "the time was over before the command had run once"
+    last = result.observations[-1]
+    why = f" ({last.reason})" if last.outcome == "untestable" else ""
+    passes = sum(run.outcome == "pass" for run in result.observations)
+    seen = f"; it passes in {count_noun(passes, 'run')} there" if passes else ""
+    fails = "was not slower" if result.slower else "did not fail"
+    return f"not reproduced: the command {fails} where it should{why}{seen}. Check the command, or name a commit where it fails as the bad one"
 
 
 def _describe_older_failure(result: Bisection, sure: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from regreen.bisect.commit_graph import BEFORE_RANGE, CommitGraph
 from regreen.bisect.posterior import CulpritPosterior
-from regreen.bisect.report import render_plot
+from regreen.bisect.report import render_headline, render_plot
 from regreen.bisect.result import (
     Bisection,
     BlamedCommit,
@@ -144,3 +144,10 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
         "| to search",
         "| with single packages",
     ]
+
+
+def test_a_bisection_that_had_no_time_for_a_run_does_not_say_that_the_command_passes() -> None:
+    found = replace(make_bisection(_SIDE), outcome="not_reproduced", observations=())
+    assert render_headline(found) == "the time was over before the command had run once"
+    seen = replace(found, observations=make_bisection(_SIDE).observations)
+    assert "did not fail where it should" in render_headline(seen)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
 
 from regreen.domain.models import Failure
+from regreen.fixers.ladder import fix_failure
 from regreen.fixers.recipes.named_edits import propose_named_edits
 from regreen.fixers.rungs.recipe_rung import RecipeRung
 from regreen.languages.python.dependencies import make_search_script, move_imports
+from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 
 @pytest.mark.parametrize(
@@ -156,8 +159,9 @@ def test_a_proposal_gives_the_cause_and_the_question_of_its_row(
     text = "m = 0644\n" if said == OCTAL else "except A, B:\n"
     case = MagicMock(output=said, setup_failed=True)
     case.before.failures, case.trial.overlay, case.git.show.return_value = (), {}, text.encode()
-    propose = RecipeRung()._propose_replaced_names
-    (proposal,) = propose(case, ["a.py"], {"a.py": text}.get)
+    rung = RecipeRung()
+    (named,) = rung._find_named_edits(case, ["a.py"], {"a.py": text}.get)
+    proposal = rung._propose_named_edit(case, named)
     assert proposal.cause == cause
     assert (asks is None) == (proposal.approval is None)
     assert (asks or "") in (proposal.approval or "")
@@ -309,3 +313,15 @@ def test_a_name_that_is_imported_from_nowhere_or_from_two_places_is_not_guessed(
 def test_a_name_that_the_file_imports_already_is_not_imported_again() -> None:
     texts = {"src/A.java": "package a;\n\nimport java.util.Set;\n"}
     assert propose_named_edits(LACKS_SET, (), texts, texts.get) == []
+
+
+@pytest.mark.sandbox
+def test_lines_that_the_error_names_are_tried_before_a_tool_is_run(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    files = {"mode.py": "mode = 0644\n", "list.py": 'open("a.txt", "w").write("b")\n', "a.txt": "a"}
+    rev = repository.commit("start", files)
+    command = "python3 mode.py && python3 list.py --check"
+    asked = job(rev, "bash", "-c", command, setup=None, reruns=1, rungs=("recipe",))
+    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
+    summaries = [one.summary for one in found.attempts]
+    assert summaries[0] == "wrote 0o instead of leading zeros"

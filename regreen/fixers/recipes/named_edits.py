@@ -12,7 +12,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, takewhile
@@ -47,10 +47,11 @@ class NamedEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditedFiles:
-    """Changed files by path, and the edits that were made in them."""
+    """Changed files by path, and the edits that were made in them; `of_lines`: the error says what is wrong with the very lines."""
 
     texts: Mapping[str, str]
     edits: tuple[NamedEdit, ...]
+    of_lines: bool = False
 
 
 def propose_named_edits(
@@ -74,7 +75,7 @@ def propose_named_edits(
         _add_missing_imports(text, paths, read),
         _lengthen_underlines(text, paths, read),
     )
-    found += [one for one in repaired if one.texts]
+    found += [replace(one, of_lines=True) for one in repaired if one.texts]
     made: list[Mapping[str, str]] = []
     for everywhere in (False, True):
         changed = {

@@ -31,7 +31,12 @@ from regreen.fixers.case import (
     RepairCase,
     RungResult,
 )
-from regreen.fixers.recipes.named_edits import find_named_lines, propose_named_edits, write_failures
+from regreen.fixers.recipes.named_edits import (
+    EditedFiles,
+    find_named_lines,
+    propose_named_edits,
+    write_failures,
+)
 from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
 from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
 from regreen.fixers.recipes.small_edits import propose_small_edits
@@ -266,6 +271,9 @@ class RecipeRung:
         files = [entry.path for entry in case.git.tree(case.rev)]
         read = _make_reader(case)
         yield from self._propose_forgotten_callers(case)
+        named = self._find_named_edits(case, files, read)
+        # no box has to be opened to find them
+        yield from (self._propose_named_edit(case, one) for one in named if one.of_lines)
         for remedy in _find_remedies(case, files, read, partial(self._record_tool_calls, case)):
             try:
                 changed = run_remedy(case, remedy)
@@ -283,7 +291,8 @@ class RecipeRung:
             yield Proposal(
                 self.name, _make_patch(case, _encode_texts(unused)), "removed them", words
             )
-        yield from self._propose_replaced_names(case, files, read)
+        yield from (self._propose_named_edit(case, one) for one in named if not one.of_lines)
+        yield from self._propose_moved_imports(case, files, read)
         for tools in DEPENDENCIES:
             by_pins = self._propose_moved_pins if case.setup_failed else self._propose_version_caps
             for propose in (self._propose_declarations, by_pins):
@@ -328,24 +337,28 @@ class RecipeRung:
             )
             yield replace(proposal, culprit=culprit)
 
-    def _propose_replaced_names(
+    def _find_named_edits(
         self, case: RepairCase, files: list[str], read: ReadText
-    ) -> Iterator[Proposal]:
-        """Write the names that the error gives, or import names from where they are now."""
+    ) -> list[EditedFiles]:
+        """What the error says to write: lines, and the names that stand for others."""
         try:
-            found = run_in_child(
+            return run_in_child(
                 propose_named_edits, case.output, case.before.failures, set(files), read
             )
         except AnalysisFailed as error:
             self.troubles.append(f"names could not be replaced: {error}")
-            found = []
-        for edited in found:
-            words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
-            cause = "; ".join(dict.fromkeys(one.cause for one in edited.edits))
-            asks = "; ".join(dict.fromkeys(one.asks for one in edited.edits if one.asks)) or None
-            yield self._make_rename_proposal(
-                case, edited.texts, f"wrote {words}"[:200], cause, asks
-            )
+            return []
+
+    def _propose_named_edit(self, case: RepairCase, edited: EditedFiles) -> Proposal:
+        words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
+        cause = "; ".join(dict.fromkeys(one.cause for one in edited.edits))
+        asks = "; ".join(dict.fromkeys(one.asks for one in edited.edits if one.asks)) or None
+        return self._make_rename_proposal(case, edited.texts, f"wrote {words}"[:200], cause, asks)
+
+    def _propose_moved_imports(
+        self, case: RepairCase, files: list[str], read: ReadText
+    ) -> Iterator[Proposal]:
+        """Import names from where they are now."""
         for tools in () if case.setup_failed else DEPENDENCIES:
             try:
                 search = run_in_child(tools.make_search_script, case.output, files, read)
