@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
+import pytest
+
+from regreen.fixers.recipes.renamed_definitions import follow_change, follow_renamed_definitions
 from tests.unit.repairs import Repository
 
 GO = "package tax\n\n// {0} adds tax.\nfunc {0}(net int) int {{ return net * 119 / 100 }}\n"
@@ -61,3 +63,42 @@ def test_what_was_taken_away_for_good_is_not_followed(tmp_path: Path) -> None:
     rev = repository.commit("other", {"tax/tax.go": "package tax\n\nfunc Log(text string) { println(text); println(text) }\n"})  # fmt: skip
     said = "bill/bill.go:5:37: undefined: tax.Grs\n"
     assert follow_renamed_definitions(repository.open(), rev, None, said, {"bill/bill.go": {5}}) is None  # fmt: skip
+
+
+GROWN = [
+    ("tax.go", "func gross(net int{0}) int {{ return net }}\n", ", loud bool", ("a := gross(1{0})\n", "b := gross(2{0})\n"), ", false",
+     "tax.go:3:10: not enough arguments in call to gross\n\thave (number)\n\twant (int, bool)\n"),
+    ("Tax.java", "  int gross(int net{0}) {{ return net; }}\n", ", boolean loud", ("  int a() {{ return gross(1{0}); }}\n", "  int b() {{ return gross(2{0}); }}\n"), ", false",
+     "Tax.java:3: error: method gross in class Tax cannot be applied to given types;\n"),
+    ("tax.ts", "function gross(net: number{0}) {{ return net }}\n", ", loud: boolean", ("const a = gross(f(1){0})\n", "const b = gross(f(2){0})\n"), ", false",
+     "tax.ts(3,11): error TS2554: Expected 2 arguments, but got 1.\n"),
+    ("tax.rs", "fn gross({0}) {{}}\n", "loud: bool", ("fn a() {{ gross({0}) }}\n", "fn b() {{ gross({0}) }}\n"), "false",
+     "error[E0061]: this function takes 1 argument but 0 arguments were supplied\n --> tax.rs:3:10\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", GROWN, ids=[row[0] for row in GROWN])
+def test_a_call_gets_the_argument_that_all_other_calls_got(
+    tmp_path: Path, row: tuple[str, str, str, tuple[str, str], str, str]
+) -> None:
+    path, definition, parameter, calls, argument, said = row
+
+    def write(grown: str, given: str, forgotten: str) -> str:
+        return definition.format(grown) + calls[0].format(given) + calls[1].format(forgotten)
+
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {path: write("", "", "")})
+    rev = repository.commit("loud", {path: write(parameter, argument, "")})
+    found = follow_change(repository.open(), rev, None, said, {path: {3}})
+    assert found is not None
+    assert found.texts == {path: write(parameter, argument, argument)}
+    assert found.is_guess
+
+
+def test_calls_that_got_different_arguments_name_none(tmp_path: Path) -> None:
+    text = "func gross(net int{0}) int {{ return net }}\na := gross(1{1})\nb := gross(2{2})\nc := gross(3)\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"tax.go": text.format("", "", "")})
+    rev = repository.commit("loud", {"tax.go": text.format(", loud bool", ", true", ", false")})
+    said = "tax.go:4:10: not enough arguments in call to gross\n"
+    assert follow_change(repository.open(), rev, None, said, {"tax.go": {4}}) is None

@@ -1,4 +1,4 @@
-"""Follows a definition that a commit renamed or moved to the places that a compiler names, in any language with outlines.
+"""Follows a definition that a commit renamed, moved or gave a parameter to the places that a compiler names, in any language with outlines.
 
 Python's own callers are followed by its syntax trees (`languages/python/forgotten_callers`).
 """
@@ -50,6 +50,14 @@ class _Home:
     body: str
 
 
+def follow_change(
+    git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
+) -> FollowedName | None:
+    """The files that the failure names with what a commit renamed or moved, or with the argument that it gave to all other calls."""
+    arguments = git, rev, base, output, places
+    return follow_renamed_definitions(*arguments) or follow_grown_calls(*arguments)
+
+
 def follow_renamed_definitions(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
 ) -> FollowedName | None:
@@ -90,6 +98,83 @@ def follow_renamed_definitions(
             if changed:
                 return FollowedName(commit.sha, changed, f"{old} is {name}", is_guess)
     return None
+
+
+_WRONG_COUNT = re.compile(
+    r"(?i)not enough arguments in call to (?:[\w.]{1,80}\.)?(?P<go>\w{1,80})|(?:method|constructor) (?P<java>\w{1,80}) in (?:class|enum|record|interface) \S{1,200} cannot be applied"
+    r"|error TS2554:|error\[E0061\]"
+)
+
+
+def follow_grown_calls(
+    git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
+) -> FollowedName | None:
+    """The named lines with the last argument that a commit gave to every other call of a function; None if it gave different ones."""
+    said = list(_WRONG_COUNT.finditer(output[-100_000:]))
+    names = {name for match in said for name in match.groups() if name}
+    texts = {
+        path: data.decode("utf-8", "surrogateescape")
+        for path in (places if said else ())
+        if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
+    }
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if texts else ()):
+        grown = _find_grown_calls(git, commit.sha, commit.parents)
+        for name in sorted(grown.keys() & names if names else grown.keys()):
+            argument = next(iter(grown[name]))
+            changed = {
+                path: "\n".join(
+                    _add_argument(line, name, argument) if number in places[path] else line
+                    for number, line in enumerate(text.split("\n"), 1)
+                )
+                for path, text in texts.items()
+            }
+            changed = {path: text for path, text in changed.items() if text != texts[path]}
+            if changed and len(grown[name]) == 1:
+                words = f"{name} is called with {argument} too"
+                return FollowedName(commit.sha, changed, words, is_guess=True)
+    return None
+
+
+def _find_grown_calls(git: Git, sha: str, parents: Collection[str]) -> dict[str, set[str]]:
+    """By function, the arguments that the commit added behind those of its calls; definitions are no calls."""
+    grown: dict[str, set[str]] = {}
+    for path in [x for x in git.changed_paths(sha) if is_source(x)][:_MAX_PATHS]:
+        data = git.show(sha, path) or b""
+        was = git.show(next(iter(parents)), path) if parents else None
+        if was is None or max(len(data), len(was)) > _MAX_BYTES:
+            continue
+        old, new = (text.decode("utf-8", "replace").splitlines() for text in (was, data))
+        defined = {(one.start, one.short_name) for one in read_outline(path, data).definitions}
+        pairs = difflib.SequenceMatcher(None, old, new, autojunk=False)
+        for tag, start, stop, first, last in pairs.get_opcodes():
+            if tag != "replace" or stop - start != last - first:
+                continue
+            lines = zip(old[start:stop], new[first:last], strict=True)
+            for number, (before, after) in enumerate(lines, first + 1):
+                for name, _, close in _list_calls(before):
+                    added = after[close : close + len(after) - len(before)]
+                    is_same = after == f"{before[:close]}{added}{before[close:]}"
+                    if added and is_same and (number, name) not in defined:
+                        grown.setdefault(name, set()).add(added.removeprefix(",").strip())
+    return grown
+
+
+def _list_calls(line: str) -> Iterator[tuple[str, str, int]]:
+    """The calls of a line that end in it: name, arguments, and where the parenthesis closes."""
+    for match in re.finditer(r"(?<![\w$])([A-Za-z_$][\w$]{0,80})\(", line[:500]):
+        depth = 1
+        for at in range(match.end(), len(line)):
+            depth += (line[at] == "(") - (line[at] == ")")
+            if not depth:
+                yield match[1], line[match.end() : at].strip(), at
+                break
+
+
+def _add_argument(line: str, name: str, argument: str) -> str:
+    for called, arguments, close in reversed(list(_list_calls(line))):
+        if called == name:
+            line = f"{line[:close]}{', ' if arguments else ''}{argument}{line[close:]}"
+    return line
 
 
 def _find_moved_definitions(

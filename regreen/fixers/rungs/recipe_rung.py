@@ -38,7 +38,7 @@ from regreen.fixers.recipes.named_edits import (
     write_failures,
 )
 from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
-from regreen.fixers.recipes.renamed_definitions import follow_renamed_definitions
+from regreen.fixers.recipes.renamed_definitions import follow_change
 from regreen.fixers.recipes.small_edits import propose_small_edits
 from regreen.fixers.recipes.tool_output import (
     find_compiler_remedies,
@@ -322,7 +322,7 @@ class RecipeRung:
         places = find_named_lines(case.output, case.before.failures, files)
         try:
             followed = run_in_child(
-                follow_renamed_definitions, case.git, case.rev, case.base, case.output, places
+                follow_change, case.git, case.rev, case.base, case.output, places
             )
         except AnalysisFailed as error:
             self.troubles.append(f"what was renamed could not be looked for: {error}")
