@@ -237,6 +237,7 @@ def _still_compiles(now: Mapping[str, str], changed: Mapping[str, str]) -> bool:
 
 
 _MAX_SUSPECTS = 3
+_LIKELY = 0.9  # of one commit, where the time for the search was over
 _BISECT_TIME_SHARE = 0.5  # share of the time left; the next rungs need the rest
 
 
@@ -285,14 +286,16 @@ class RevertRung:
 
 
 def _find_suspects(case: RepairCase, found: Bisection) -> list[tuple[GuiltyCommit, float]]:
-    """The culprit, or the few suspects that the search left; their reverts decide."""
+    """The culprit, or the few suspects that the search left, for want of time too; their reverts decide."""
     if found.culprit is not None:
         return [(GuiltyCommit(found.culprit.sha, found.culprit.subject), found.probability)]
-    if found.outcome != "narrowed" or len(found.credible_set) > _MAX_SUSPECTS:
+    likely = [one for one in found.credible_set if one.probability >= _LIKELY]
+    left = likely if found.outcome == "undecided" else found.credible_set
+    if found.outcome not in {"narrowed", "undecided"} or len(left) > _MAX_SUSPECTS:
         return []
     return [
         (GuiltyCommit(suspect.sha, case.git.commit(suspect.sha).subject), suspect.probability)
-        for suspect in found.credible_set
+        for suspect in left
     ]
 
 
