@@ -261,7 +261,16 @@ def test_a_long_output_ends_in_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["    assert f() == 1\nE   assert 2 == 1\na.py:1: AssertionError", "E   AssertionError"]
+    "said",
+    [
+        "    assert f() == 1\nE   assert 2 == 1\na.py:1: AssertionError",
+        "E   AssertionError",
+        "thread 'a' panicked at src/lib.rs:5:9:\nassertion `left == right` failed\n  left: 0\n right: 1",
+        "thread 'a' panicked at 'assertion failed: `(left == right)`', src/lib.rs:5:9",
+        "--- FAIL: TestSum (0.00s)\n    sum_test.go:8: got 1, want 2",
+        "1) sum(SumTest)\njava.lang.AssertionError: expected:<2> but was:<1>",
+        "org.junit.ComparisonFailure: expected:<[a]> but was:<[b]>",
+    ],
 )
 def test_no_edit_is_tried_where_a_test_asks_for_another_value(said: str) -> None:
     case = MagicMock(output=said, setup_failed=False)

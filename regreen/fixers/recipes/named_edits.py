@@ -287,7 +287,8 @@ def _add_missing_imports(output: str, paths: Collection[str], read: ReadText) ->
             others = [one for one in alike if one != path][:_MAX_IMPORTERS]
             if name not in known and (line := _find_import(row, name, path, others, read)):
                 texts[path] = _insert_import(row, text, line)
-                added.append(NamedEdit(name, f"it, imported by {line}", row["cause"], row["asks"]))
+                said = f"an import of {name} ({line})"
+                added.append(NamedEdit("none", said, row["cause"], row["asks"]))
     return EditedFiles(texts, tuple(dict.fromkeys(added)))
 
 

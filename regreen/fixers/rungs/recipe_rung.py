@@ -656,8 +656,10 @@ _MOST_ROUNDS = 6  # errors, one after the other
 _BOXES = 2  # at a time
 _TIME_SHARE = 0.25  # of the time that is left
 _MOST_SECONDS = 150.0
+# pytest, node and vitest, jest, Rust, Go, JUnit
 _ASSERTION = re.compile(
     r"(?m)^E {3,20}(?:assert\b|AssertionError)|^[ \t]{0,40}AssertionError\b|\bexpect\(received\)"
+    r"|^(?:thread [^\n]{1,200} panicked at ')?assertion[: ][^\n]{0,200}failed|^[ \t]{0,40}--- FAIL: |^(?:java\.lang\.AssertionError|org\.[\w.]{1,80}(?:ComparisonFailure|AssertionFailedError))\b"
 )
 
 
