@@ -1,0 +1,432 @@
+"""Red states of TypeScript, JavaScript, Rust, Go and Java trees, each with its remedy. Figures: languages.md.
+
+python benchmarks/red_states.py check|run|judge --trees FOLDER --work FOLDER [--set first] [--only NAME,NAME] [--jobs N] [--results FILE] > results.jsonl
+
+FOLDER holds one git clone for each tree, and `jars` with JUnit 4, Hamcrest, Mockito and jcip. `check` shows that each state is green before
+the culprit, red after it and green with the remedy. `run` asks `regreen fix --no-model` and compares what it offers with the remedy;
+`judge` compares the patches of earlier results again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Files = dict[str, str]
+Edit = Callable[[Files], None]
+JAVA_TEST = """#!/bin/sh
+# Compiles the sources and the tests and runs every test class.
+set -e
+cd "$(dirname "$0")"
+out=$(mktemp -d)
+libs=$(echo lib/*.jar | tr ' ' ':')
+javac -nowarn -encoding UTF-8 -d "$out" -cp "$libs" $(find src -name '*.java')
+if [ -d src/test/resources ]; then cp -r src/test/resources/. "$out"; fi
+java -cp "$out:$libs" org.junit.runner.JUnitCore \\
+    $(cd src/test/java && find . -name '*Test.java' | sort | sed 's#^\\./##; s#\\.java$##; s#/#.#g')
+"""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A public repository, how it is laid out, and a harmless addition that comes with every culprit."""
+
+    language: str
+    commit: str
+    feature: Mapping[str, str]
+    """Text that the culprit adds to the end of each file; a file that is not there is new."""
+    lay_out: str = "true"
+    modules: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """A red state. The remedy is `bad` and `good` over the same tree, or what `accept` says in the patched tree."""
+
+    name: str
+    tree: str
+    kind: str
+    command: str
+    bad: Sequence[Edit]
+    good: Sequence[Edit] = ()
+    accept: str = ""
+    may: frozenset[str] = field(default=frozenset())
+
+
+def swap(path: str, old: str, new: str) -> Edit:
+    """Replace the only place of `old`."""
+
+    def edit(files: Files) -> None:
+        assert files[path].count(old) == 1, (path, old, files[path].count(old))
+        files[path] = files[path].replace(old, new)
+
+    return edit
+
+
+def rename(ending: str, old: str, new: str, missed: tuple[str, int] | None = None) -> Edit:
+    """Rename a word in every file that ends so, but for the numbered place of `missed`."""
+
+    def edit(files: Files) -> None:
+        for path in [name for name in files if name.endswith(ending)]:
+            places = [match.start() for match in re.finditer(rf"\b{old}\b", files[path])]
+            for number, start in reversed(list(enumerate(places, 1))):
+                if missed != (path, number):
+                    text = files[path]
+                    files[path] = text[:start] + new + text[start + len(old) :]
+
+    return edit
+
+
+def state(
+    name: str,
+    tree: str,
+    kind: str,
+    command: str,
+    *bad: Edit,
+    good: Sequence[Edit] = (),
+    accept: str = "",
+    may: str = "",
+) -> State:
+    """One row; without `good` and `accept` the remedy is the tree before the culprit, with its harmless addition."""
+    return State(name, tree, kind, command, bad, good, accept, frozenset(may.split()))
+
+
+RESULT, ASYNC, UTILS, ERROR = (
+    "src/result.ts", "src/result-async.ts", "src/_internals/utils.ts", "src/_internals/error.ts",
+)  # fmt: skip
+SEM, SIM = "src/main/java/com/vdurmont/semver4j/", "src/main/java/info/debatty/java/stringsimilarity/"  # fmt: skip
+JARS = "mkdir lib && cp {jars}/*.jar lib/ && rm -f pom.xml .travis.yml"
+GOFMT = 'test -z "$(gofmt -l .)"'
+SNAP = """import { expect, it } from 'vitest'
+import { err, ok } from '../src'
+import { createNeverThrowError } from '../src/_internals/error'
+
+it('describes what was unwrapped', () => {
+  expect(createNeverThrowError('no value', err('lost'))).toMatchSnapshot()
+  expect(createNeverThrowError('no error', ok(3))).toMatchSnapshot()
+})
+"""
+
+FIRST_TREES = {
+    "neverthrow": Tree(
+        "TypeScript", "5ef3a01", {"src/_internals/blank.ts": "export const isBlank = (text: string): boolean => text.trim() === ''\n"},
+        f"cat > tests/describe.test.ts <<'E'\n{SNAP}E\ncp -r {{modules}} node_modules && npx vitest run tests/describe.test.ts && rm -rf node_modules", True,
+    ),
+    "picomatch": Tree("JavaScript", "4f41a8e", {"lib/utils.js": "\nexports.isBlank = str => str.trim() === '';\n"}, modules=True),
+    "heck": Tree("Rust", "252c190", {"src/lib.rs": "\n/// Whether the text has no word.\npub fn is_blank(s: &str) -> bool {\n    !s.chars().any(char::is_alphanumeric)\n}\n"}),
+    "shell-words": Tree(
+        "Rust", "045e4dc", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"},
+        "cargo clippy --offline --fix --allow-no-vcs --all-targets && cargo fmt && rm -rf target && sed -i /Cargo.lock/d .gitignore",
+    ),
+    "go-humanize": Tree("Go", "4d1d908", {"blank.go": 'package humanize\n\nimport "strings"\n\n// IsBlank says whether the text has no word.\nfunc IsBlank(s string) bool {\n\treturn strings.TrimSpace(s) == ""\n}\n'}, "gofmt -w ."),
+    "go-version": Tree("Go", "8f84cf4", {"blank.go": 'package version\n\nimport "strings"\n\n// IsBlank says whether the text holds no version.\nfunc IsBlank(s string) bool {\n\treturn strings.TrimSpace(s) == ""\n}\n'}),
+    "semver4j": Tree("Java", "7653e41", {SEM + "Blank.java": "package com.vdurmont.semver4j;\n\npublic final class Blank {\n    private Blank() {\n    }\n\n    public static boolean isBlank(String text) {\n        return text.trim().isEmpty();\n    }\n}\n"}, JARS),
+    "java-string-similarity": Tree("Java", "93240df", {SIM + "Blank.java": "package info.debatty.java.stringsimilarity;\n\npublic final class Blank {\n    private Blank() {\n    }\n\n    public static boolean isBlank(final String text) {\n        return text.trim().isEmpty();\n    }\n}\n"}, JARS),
+}  # fmt: skip
+
+NEW = "collectResults"
+FIRST = [
+    # TypeScript and JavaScript
+    state("ts-format", "neverthrow", "formatting", "npx prettier --check 'src/**/*.ts'",
+          swap(ASYNC, "    const newPromise = promise.then((value: T) => new Ok<T, E>(value))\n", "    const newPromise = promise\n        .then( (value:T)=>new Ok<T,E>(value) );\n")),
+    state("ts-prefer-const", "neverthrow", "linter", "npm run lint", swap(ERROR, "const maybeStack", "let maybeStack")),
+    state("ts-renamed", "neverthrow", "missed caller", "npm run typecheck", rename(".ts", "combineResultListWithAllErrors", NEW, (RESULT, 2)),
+          good=[rename(".ts", "combineResultListWithAllErrors", NEW)]),
+    state("ts-import-lost", "neverthrow", "missing import", "npm run typecheck", swap(ASYNC, "  InferErrTypes,\n", ""), may=ASYNC,
+          accept="grep -q 'InferErrTypes,\\|{ InferErrTypes' src/result-async.ts && npm run typecheck"),
+    state("ts-unused-import", "neverthrow", "unused import", "npm run typecheck", swap(ERROR, "import { Result } from", "import { Result, ok } from")),
+    state("ts-lock", "neverthrow", "lock file", "npx vitest run", swap("package.json", '"prettier": "2.2.1"', '"prettier": "2.3.2"'), may="package-lock.json",
+          accept="node -e \"process.exit(require('./package-lock.json').packages['node_modules/prettier'].version === '2.3.2' ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("ts-snapshot", "neverthrow", "snapshot", "npx vitest run", swap(ERROR, "{ type: 'Err', value", "{ type: 'Error', value"), may="tests/__snapshots__/describe.test.ts.snap",
+          accept="CI=1 npx vitest run"),
+    state("ts-behaviour", "neverthrow", "culprit", "npx vitest run", swap(UTILS, "acc = err([result.error])", "acc = err([])")),
+    state("ts-dependency", "neverthrow", "missing dependency", "npx vitest run",
+          swap(ERROR, "import { Result } from '../result'\n", "import invariant from 'tiny-invariant'\nimport { Result } from '../result'\n"),
+          swap(ERROR, "  const maybeStack", "  invariant(typeof message === 'string')\n  const maybeStack"), may="package.json package-lock.json",
+          accept="node -e \"const p = require('./package.json'); process.exit({...p.dependencies, ...p.devDependencies}['tiny-invariant'] ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("js-quotes", "picomatch", "linter", "npm run lint", swap("lib/utils.js", "return process.platform === 'win32'", 'return process.platform === "win32"')),
+    state("js-renamed", "picomatch", "missed caller", "npm run mocha", rename(".js", "escapeRegex", "escapeChars", ("lib/parse.js", 5)), good=[rename(".js", "escapeRegex", "escapeChars")]),
+    state("js-require-lost", "picomatch", "missing import", "npm run mocha", swap("lib/scan.js", "const utils = require('./utils');\n", "")),
+    state("js-behaviour", "picomatch", "culprit", "npm run mocha", swap("lib/utils.js", "windows ? /[\\\\/]/ : '/'", "'/'")),
+    # Rust
+    state("rust-format", "heck", "formatting", "cargo fmt --check", swap("src/lib.rs", "    for c in s.chars() {\n        write!(f, \"{}\", c.to_uppercase())?;\n", "    for c in s.chars()\n    {\n      write!(f,\"{}\",c.to_uppercase())?;\n")),
+    state("rust-clippy", "heck", "linter", "cargo clippy -- -D warnings", swap("src/lib.rs", "        write!(f, \"{}\", c.to_uppercase())?;\n    }\n\n    Ok(())", "        write!(f, \"{}\", c.to_uppercase())?;\n    }\n\n    return Ok(());")),
+    state("rust-import-lost", "heck", "missing import", "cargo test", swap("src/kebab.rs", "use crate::{lowercase, transform};\n", "use crate::lowercase;\n"), may="src/kebab.rs",
+          accept="cargo test && grep -q 'lowercase, transform\\|crate::transform' src/kebab.rs"),
+    state("rust-renamed", "heck", "missed caller", "cargo test", rename(".rs", "capitalize", "capitalize_word", ("src/train.rs", 2)), good=[rename(".rs", "capitalize", "capitalize_word")]),
+    state("rust-behaviour", "heck", "culprit", "cargo test", swap("src/lib.rs", "chars.peek().is_none()", "chars.peek().is_some()")),
+    state("rust-unused-import", "shell-words", "unused import", "cargo clippy --all-targets -- -D warnings", swap("src/lib.rs", "use core::fmt;\n", "use core::cmp;\nuse core::fmt;\n")),
+    state("rust-lock", "shell-words", "lock file", "cargo test --locked", swap("Cargo.toml", 'version = "1.1.0"', 'version = "1.2.0"'), good=[swap("Cargo.lock", 'version = "1.1.0"', 'version = "1.2.0"')]),
+    state("rust-type", "shell-words", "type error with a suggestion", "cargo test", lambda files: files.update({"src/lib.rs": files["src/lib.rs"] + "\n/// What an empty word is quoted as.\npub fn blank() -> String {\n    \"''\"\n}\n"}), may="src/lib.rs",
+          accept="grep -q \"^pub fn blank() -> String\" src/lib.rs && cargo test"),
+    # Go
+    state("go-format", "go-humanize", "formatting", GOFMT, swap("si.go", "\tvalue = math.Copysign(value, input)\n\n", "   value = math.Copysign( value,input )\n\n")),
+    state("go-vet", "go-humanize", "culprit", "go vet ./...", swap("bytes.go", 'fmt.Sprintf("%d B", s)', 'fmt.Sprintf("%s B", s)')),
+    state("go-unused-import", "go-humanize", "unused import", "go test ./...", swap("english/words.go", '\t"fmt"\n\t"strings"\n', '\t"fmt"\n\t"os"\n\t"strings"\n')),
+    state("go-import-lost", "go-humanize", "missing import", "go test ./...", lambda files: files.update({"ordinals.go": files["ordinals.go"] + "\n// Upper gives the ordinal in capital letters.\nfunc Upper(x int) string {\n\treturn strings.ToUpper(Ordinal(x))\n}\n"}), may="ordinals.go",
+          accept='grep -q \'"strings"\' ordinals.go && grep -q "^func Upper" ordinals.go && go vet . && go test ./...'),
+    state("go-renamed", "go-humanize", "missed caller", "go test ./...", rename(".go", "logn", "logBase", ("si.go", 1)), good=[rename(".go", "logn", "logBase")]),
+    state("go-behaviour", "go-humanize", "culprit", "go test ./...", swap("ordinals.go", "x%100 != 12", "x%100 != 22")),
+    state("go-signature", "go-version", "missed caller", "go test ./...",
+          swap("constraint.go", "func prereleaseCheck(v, c *Version) bool {\n", "func prereleaseCheck(v, c *Version, loose bool) bool {\n\tif loose {\n\t\treturn true\n\t}\n"),
+          *[swap("constraint.go", f"prereleaseCheck(v, c) && v.Compare(c) {rest}", f"prereleaseCheck(v, c, false) && v.Compare(c) {rest}") for rest in ("== 1", "== -1", ">= 0")],
+          swap("constraint.go", "!prereleaseCheck(v, c) ||", "!prereleaseCheck(v, c, false) ||"),
+          good=[swap("constraint.go", "prereleaseCheck(v, c) && v.Compare(c) <= 0", "prereleaseCheck(v, c, false) && v.Compare(c) <= 0")]),
+    state("go-method-renamed", "go-version", "missed caller", "go test ./...", rename(".go", "equalSegments", "sameSegments", ("constraint.go", 1)), good=[rename(".go", "equalSegments", "sameSegments")]),
+    state("go-operator", "go-version", "culprit", "go test ./...", swap("constraint.go", "i < c.si-1; i++", "i < c.si; i++")),
+    # Java
+    state("java-import-lost", "semver4j", "missing import", "sh test.sh", swap(SEM + "Range.java", "import java.util.Objects;\n", "")),
+    state("java-renamed", "semver4j", "missed caller", "sh test.sh", rename("Requirement.java", "extrapolateVersion", "fillVersion", (SEM + "Requirement.java", 6)), good=[rename("Requirement.java", "extrapolateVersion", "fillVersion")]),
+    state("java-semicolon", "semver4j", "syntax", "sh test.sh", swap(SEM + "Requirement.java", "upper = extrapolateVersion(upper).withIncMinor();", "upper = extrapolateVersion(upper).withIncMinor()")),
+    state("java-behaviour", "semver4j", "culprit", "sh test.sh", swap(SEM + "Semver.java", "this.getMinor() > otherMinor)", "this.getMinor() >= otherMinor)")),
+    state("java-signature", "semver4j", "missed caller", "sh test.sh",
+          swap(SEM + "Semver.java", "withInc(int majorInc, int minorInc, int patchInc) {", "withInc(int majorInc, int minorInc, int patchInc, boolean keepsBuild) {"),
+          swap(SEM + "Semver.java", "minor, patch, true, true);", "minor, patch, true, keepsBuild);"), swap(SEM + "Semver.java", "withInc(increment, 0, 0)", "withInc(increment, 0, 0, true)"),
+          swap(SEM + "Semver.java", "withInc(0, increment, 0)", "withInc(0, increment, 0, true)"), good=[swap(SEM + "Semver.java", "withInc(0, 0, increment)", "withInc(0, 0, increment, true)")]),
+    state("java-collection-lost", "java-string-similarity", "missing import", "sh test.sh", swap(SIM + "Jaccard.java", "import java.util.Set;\n", "")),
+    state("java-inherited-renamed", "java-string-similarity", "missed caller", "sh test.sh", rename(".java", "getProfile", "profileOf", (SIM + "Jaccard.java", 2)), good=[rename(".java", "getProfile", "profileOf")]),
+    state("java-arithmetic", "java-string-similarity", "culprit", "sh test.sh", swap(SIM + "JaroWinkler.java", "transpositions / 2, prefix", "transpositions, prefix")),
+]  # fmt: skip
+GEN = "src/main/java/com/mifmif/common/regex/"
+STRCASE_TEXT = "\n// LowerTrim gives the text in small letters, without blanks around it.\nfunc LowerTrim(s string) string {\n\treturn strings.ToLower(strings.TrimSpace(s))\n}\n"
+SECOND_TREES = {
+    "fill-range": Tree("JavaScript", "bef6570", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"}, modules=True),
+    "scopeguard": Tree("Rust", "bb98822", {"README.rst": "\nMaintenance\n-----------\n\nSee NOTES.md.\n"}, "cargo clippy --offline --fix --allow-no-vcs && cargo fmt && rm -rf target && sed -i /Cargo.lock/d .gitignore"),
+    "rust-fnv": Tree("Rust", "4e55052", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"}),
+    "strcase": Tree("Go", "531aaa4", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"}, "gofmt -w ."),
+    "go-shellquote": Tree("Go", "95032a8", {"README": "\nMaintenance: see NOTES.md.\n"}, "go mod init github.com/kballard/go-shellquote"),
+    "Generex": Tree("Java", "cda5912", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"}, JARS),
+}  # fmt: skip
+SECOND = [
+    state("js-helper-renamed", "fill-range", "missed caller", "npm run mocha", rename("index.js", "toMaxLen", "padTo", ("index.js", 3)), good=[rename("index.js", "toMaxLen", "padTo")]),
+    state("js-import-lost", "fill-range", "missing import", "npm run mocha", swap("index.js", "const util = require('util');\n", "")),
+    state("js-operator", "fill-range", "culprit", "npm run mocha", swap("index.js", "while (input.length < maxLength) input", "while (input.length <= maxLength) input")),
+    state("rust-layout", "rust-fnv", "formatting", "cargo fmt -- --check", swap("lib.rs", "        i += 1;\n    }\n    hash\n", "          i+=1;\n    }\n    hash\n")),
+    state("rust-clone", "rust-fnv", "linter", "cargo clippy -- -D warnings", swap("lib.rs", "        self.0\n", "        self.0.clone()\n")),
+    state("rust-use-lost", "rust-fnv", "missing import", "cargo test", swap("lib.rs", "use std::collections::{HashMap, HashSet};\n", "use std::collections::HashMap;\n"), may="lib.rs",
+          accept="cargo test && grep -q 'HashMap, HashSet\\|collections::HashSet' lib.rs"),
+    state("rust-constant-renamed", "rust-fnv", "missed caller", "cargo test", rename("lib.rs", "INITIAL_STATE", "OFFSET_BASIS", ("lib.rs", 3)), good=[rename("lib.rs", "INITIAL_STATE", "OFFSET_BASIS")]),
+    state("rust-method-renamed", "scopeguard", "missed caller", "cargo test --lib", rename("lib.rs", "should_run", "is_due", ("src/lib.rs", 5)), good=[rename("lib.rs", "should_run", "is_due")]),
+    state("rust-negation", "scopeguard", "culprit", "cargo test --lib", swap("src/lib.rs", "        !std::thread::panicking()", "        std::thread::panicking()")),
+    state("go-layout", "strcase", "formatting", GOFMT, swap("snake.go", "\tn.Grow(len(s) + 2)", "    n.Grow( len(s)+2 )")),
+    state("go-package-lost", "strcase", "missing import", "go test ./...", lambda files: files.update({"acronyms.go": files["acronyms.go"] + STRCASE_TEXT}), may="acronyms.go",
+          accept="grep -q '\"strings\"' acronyms.go && grep -q '^func LowerTrim' acronyms.go && go vet ./... && go test ./..."),
+    state("go-function-renamed", "strcase", "missed caller", "go test ./...", rename(".go", "toCamelInitCase", "convertToCamel", ("camel.go", 3)), good=[rename(".go", "toCamelInitCase", "convertToCamel")]),
+    state("go-signature-grown", "strcase", "missed caller", "go test ./...", swap("camel.go", "func toCamelInitCase(s string, initCase bool) string {\n", "func toCamelInitCase(s string, initCase bool, keepDots bool) string {\n\tif keepDots {\n\t\treturn s\n\t}\n"),
+          swap("camel.go", "toCamelInitCase(s, true)", "toCamelInitCase(s, true, false)"), good=[swap("camel.go", "toCamelInitCase(s, false)", "toCamelInitCase(s, false, false)")]),
+    state("go-unused", "go-shellquote", "unused import", "go test ./...", swap("quote.go", '\t"bytes"\n\t"strings"\n', '\t"bytes"\n\t"fmt"\n\t"strings"\n')),
+    state("go-condition", "go-shellquote", "culprit", "go test ./...", swap("quote.go", "\tif len(word) == 0 {", "\tif len(word) == 1 {")),
+    state("java-import-gone", "Generex", "missing import", "sh test.sh", swap(GEN + "Node.java", "import java.util.List;\n", "")),
+    state("java-getter-renamed", "Generex", "missed caller", "sh test.sh", rename(".java", "getNbrMatchedString", "countMatches", (GEN + "Generex.java", 3)), good=[rename(".java", "getNbrMatchedString", "countMatches")]),
+    state("java-bracket", "Generex", "syntax", "sh test.sh", swap(GEN + "Generex.java", "        return rootNode.getNbrMatchedString();", "        return rootNode.getNbrMatchedString(;")),
+    state("java-misspelt", "Generex", "misspelt name", "sh test.sh", swap(GEN + "Generex.java", "        return transitions.size() == 0;", "        return transitionz.size() == 0;")),
+    state("java-boundary", "Generex", "culprit", "sh test.sh", swap(GEN + "Generex.java", "result.substring(1, result.length() - 1)", "result.substring(1, result.length())")),
+]  # fmt: skip
+SETS: dict[str, tuple[dict[str, Tree], list[State]]] = {
+    "first": (FIRST_TREES, FIRST),
+    "second": (SECOND_TREES, SECOND),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("do", choices=("check", "run", "judge"))
+    parser.add_argument("--trees", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--set", default="first", choices=SETS)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--results", type=Path)
+    given = parser.parse_args()
+    trees, states = SETS[given.set]
+    wanted = [row for row in states if not given.only or row.name in given.only.split(",")]
+    for name in {row.tree for row in wanted}:
+        if not (given.work / name).exists():
+            lay_out(given.trees, name, trees[name], given.work)
+    answer = {"check": check, "run": run, "judge": judge_again}[given.do]
+    totals: Counter[str] = Counter()
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for row in pool.map(lambda one: answer(one, trees[one.tree], given), wanted):
+            totals[f"{row['language']}: {row['verdict']}"] += 1
+            totals[row["verdict"]] += 1
+            print(json.dumps(row), flush=True)
+    print(json.dumps({"totals": dict(sorted(totals.items()))}))
+
+
+def git(repo: Path, *words: str) -> str:
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    done = subprocess.run(
+        ["git", "-C", str(repo), *author, *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def lay_out(trees: Path, name: str, tree: Tree, work: Path) -> None:
+    """The tree without its history, as a first commit."""
+    target = work / name
+    target.mkdir(parents=True)
+    packed = subprocess.run(
+        ["git", "-C", str(trees / name), "archive", tree.commit], capture_output=True, check=True
+    )
+    subprocess.run(["tar", "x", "-C", str(target)], input=packed.stdout, check=True)
+    if tree.language == "Java":
+        (target / "test.sh").write_text(JAVA_TEST)
+    script = tree.lay_out.replace("{jars}", str(trees / "jars"))
+    script = script.replace("{modules}", str(trees / name / "node_modules"))
+    subprocess.run(["bash", "-ec", script], cwd=target, check=True, stdout=sys.stderr)
+    git(target, "init", "-q", "-b", "main")
+    git(target, "add", "-Af")
+    git(target, "commit", "-qm", "Import the library")
+
+
+def read_files(repo: Path) -> Files:
+    """The text files of the commit."""
+    found: Files = {}
+    for path in git(repo, "ls-files").splitlines():
+        try:
+            found[path] = (repo / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+def write_files(repo: Path, files: Files) -> None:
+    for path, text in files.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text, encoding="utf-8")
+
+
+def make_history(row: State, tree: Tree, work: Path, repo: Path) -> tuple[Files, Files]:
+    """A green commit, the culprit with its addition, and a later change of a document; the red files, and those of the remedy."""
+    shutil.rmtree(repo, ignore_errors=True)
+    subprocess.run(["git", "clone", "-q", str(work / row.tree), str(repo)], check=True)
+    start = read_files(repo)
+    write_files(repo, {"NOTES.md": "# Notes\n\nHow this library is kept.\n"})
+    git(repo, "add", "-Af")
+    git(repo, "commit", "-qm", "Add notes for maintainers")
+    for path, text in tree.feature.items():
+        start[path] = start.get(path, "") + text
+    red, remedy = dict(start), dict(start)
+    for edit in row.bad:
+        edit(red)
+    if row.good:
+        for edit in (*row.bad[: 0 if _renames(row) else None], *row.good):
+            edit(remedy)
+    write_files(repo, red)
+    git(repo, "add", "-Af")
+    git(repo, "commit", "-qm", "Say whether a text is blank")
+    write_files(repo, {"NOTES.md": "# Notes\n\nHow this library is kept.\n\nReleases are made by hand.\n"})  # fmt: skip
+    git(repo, "commit", "-qam", "Say how releases are made")
+    return red, remedy
+
+
+def _renames(row: State) -> bool:
+    """Whether the remedy renames everywhere, from the start, where the culprit missed a place."""
+    return row.kind == "missed caller" and not {"signature"} & set(re.split("[- ]", row.name))
+
+
+def in_tree(repo: Path, command: str, trees: Path, row: State, modules: bool) -> int:
+    """The exit code of a command in the work tree."""
+    link = repo / "node_modules"
+    if modules and not link.exists():
+        link.symlink_to(trees / row.tree / "node_modules")
+    done = subprocess.run(["bash", "-c", command], cwd=repo, capture_output=True, text=True, check=False, timeout=600)  # fmt: skip
+    if modules:
+        link.unlink()
+    return done.returncode
+
+
+def check(row: State, tree: Tree, given: argparse.Namespace) -> dict[str, Any]:
+    """Show that the state is what it says."""
+    repo = given.work / "states" / row.name
+    _red, remedy = make_history(row, tree, given.work, repo)
+    seen = {}
+    for name, rev in (("before", "HEAD~2"), ("red", "main")):
+        git(repo, "checkout", "-q", rev)
+        seen[name] = in_tree(repo, row.command, given.trees, row, tree.modules)
+    write_files(repo, remedy)
+    seen["remedy"] = in_tree(repo, row.command, given.trees, row, tree.modules)
+    good = not seen["before"] and bool(seen["red"]) == (row.kind != "lock file" or tree.language == "Rust")  # fmt: skip
+    verdict = "as it says" if good and (row.accept or not seen["remedy"]) else "not as it says"
+    return {"name": row.name, "language": tree.language, "verdict": verdict, **seen}
+
+
+def run(row: State, tree: Tree, given: argparse.Namespace) -> dict[str, Any]:
+    """Ask for a repair and compare it with the remedy."""
+    repo = given.work / "states" / row.name
+    _red, remedy = make_history(row, tree, given.work, repo)
+    words = ["--no-model", "--sandbox", "bwrap", "--max-minutes", "4", "--format", "json"]
+    argv = [str(Path(sys.executable).with_name("regreen")), "fix", "--repo", str(repo), *words, "--", row.command]  # fmt: skip
+    started = time.monotonic()
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    found: dict[str, Any] = {"outcome": f"error: {done.stderr[-600:]}"}
+    if done.stdout.startswith("{"):
+        found = json.loads(done.stdout)
+    return {
+        "name": row.name, "language": tree.language, "kind": row.kind, "outcome": found["outcome"],
+        "verdict": name_verdict(row, tree, repo, found, remedy, given.trees),
+        "rung": found.get("rung"), "reason": found.get("reason"), "seconds": round(time.monotonic() - started),
+        "gate": [f"{one['check']}: {one['detail']}" for one in (found.get("gate") or {}).get("reasons", [])],
+        "attempts": [f"{one['rung']}: {one['summary']}: {one['outcome']} {one.get('detail') or ''}" for one in found.get("attempts", [])],
+        "hints": found.get("hints"), "before": found.get("before"), "patch": found.get("patch"),
+    }  # fmt: skip
+
+
+def name_verdict(  # noqa: PLR0917 - what a run has
+    row: State, tree: Tree, repo: Path, found: dict[str, Any], remedy: Files, trees: Path
+) -> str:
+    """Whether the patch, if one is offered, is right, and whether it is published or waits."""
+    patch = found.get("patch") if found["outcome"] in {"fixed", "needs_human"} else None
+    if not patch:
+        return "none"
+    where = "published" if found["outcome"] == "fixed" else "waiting"
+    return f"{'right' if is_remedy(row, tree, repo, patch, remedy, trees) else 'WRONG'}, {where}"
+
+
+def judge_again(row: State, tree: Tree, given: argparse.Namespace) -> dict[str, Any]:
+    """The recorded result of a state, its patch compared with the remedy again."""
+    rows = [json.loads(line) for line in given.results.read_text().splitlines()]
+    found = next(one for one in rows if one.get("name") == row.name)
+    repo = given.work / "states" / row.name
+    _red, remedy = make_history(row, tree, given.work, repo)
+    return {**found, "verdict": name_verdict(row, tree, repo, found, remedy, given.trees)}
+
+
+def is_remedy(  # noqa: PLR0917 - what a run has
+    row: State, tree: Tree, repo: Path, patch: str, remedy: Files, trees: Path
+) -> bool:
+    """Whether the patched files are those of the remedy, or what the row accepts; of a culprit that is known, also its whole revert."""
+    applied = subprocess.run(["git", "-C", str(repo), "apply", "--index", "-"], input=patch, text=True, check=False)  # fmt: skip
+    if applied.returncode:
+        return False
+    touched = set(git(repo, "diff", "--cached", "--name-only").splitlines())
+    now = read_files(repo)
+    exact = row.kind in {"formatting", "linter"}
+    if now.keys() - {"NOTES.md"} == remedy.keys() and all(
+        now.get(path) == text if exact else list(_lines(now.get(path, ""))) == list(_lines(text))
+        for path, text in remedy.items()
+    ):
+        return True
+    if row.kind == "culprit":
+        return not git(repo, "diff", "--cached", "HEAD~2", "--", ".", ":!NOTES.md").strip()
+    accepts = bool(row.accept) and touched <= row.may
+    return accepts and not in_tree(repo, row.accept, trees, row, tree.modules)
+
+
+def _lines(text: str) -> Iterator[str]:
+    return iter(sorted(line.strip() for line in text.splitlines() if line.strip()))
+
+
+if __name__ == "__main__":
+    main()
