@@ -375,6 +375,7 @@ class State(World):
         failed: str,
         log: bytes | str,
         workflow: str = ".github/workflows/ci.yml",
+        name: str = "CI",
         event: str = "push",
         by: str = "octocat",
     ) -> WorkflowRun:
@@ -383,7 +384,9 @@ class State(World):
         words = ["success"] * index + ["failure"] + ["skipped"] * (len(steps) - index - 1)
         data = log.encode() if isinstance(log, str) else log
         report = JobReport(job, tuple(zip(steps, words, strict=True)), data)
-        return self.run_ci(full_name, sha, [report], workflow=workflow, event=event, by=by)
+        return self.run_ci(
+            full_name, sha, [report], workflow=workflow, name=name, event=event, by=by
+        )
 
     def queue_merge(self, *queued: Pull, squash: bool = False, message: str = "") -> str:
         """Put pulls in the merge queue: a commit for each on a gh-readonly-queue branch, and its event."""

@@ -493,7 +493,8 @@ class CommandHandler:
                     config_to_yaml(loaded.config), loaded.source, loaded.problems
                 )
             case "cancel":
-                stopped = map(self._desk.store.job, context.job.cancel_earlier_jobs())
+                note = f"cancelled by {context.login} with /cancel"
+                stopped = map(self._desk.store.job, context.job.cancel_earlier_jobs(note))
                 return messages.jobs_cancelled([job.kind for job in stopped if job is not None])
             case "retry":
                 return self._retry_last_job(context.job, event)

@@ -86,11 +86,11 @@ def record_fixed(services: Services, findings: Iterable[PostedFinding], text_of:
 def dismiss_by_thread(services: Services, event: ThreadChanged) -> str:
     """Dismiss a finding whose thread a person with write access resolved, until the thread is reopened."""
     if event.actor.is_bot:
-        return "a bot's doing"
+        return "ignored: a bot resolved or reopened the thread"
     github = services.github_client(event.where, REVIEW_SCOPE)
     allowed = github.permission(event.actor.login)
     if PERMISSION_LEVELS.index(allowed) < PERMISSION_LEVELS.index("write"):
-        return f"{event.actor.login} may not teach"
+        return f"ignored: {event.actor.login} has no write access"
     remembered = PostedFindings(services.store, event.where.repo, event.number)
     outcomes = OutcomeStore(services.store)
     word = "resolved" if event.resolved else "reopened"

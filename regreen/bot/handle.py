@@ -76,7 +76,8 @@ class EventHandler:
         match maintenance.with_current_repository(services, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
-                stopped = job.cancel_earlier_jobs(comments=False)
+                why = f"cancelled: the pull request was {event.change.replace('_', ' ')}"
+                stopped = job.cancel_earlier_jobs(why, comments=False)
                 feedback.collect_feedback(
                     services, services.github_client(event.where, REVIEW_SCOPE), event.number
                 )
@@ -214,7 +215,7 @@ class EventHandler:
             ):
                 github = services.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
-                reply.post_text(messages.job_cancelled())
+                reply.post_text(messages.job_cancelled(record))
             case (
                 ButtonPressed()
                 | CheckFailed()

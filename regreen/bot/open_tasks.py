@@ -123,7 +123,7 @@ def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[Open
             continue
         seen.add(key)
         if is_red and now - document.at < _RECENT_FAILURES:
-            text = f"The branch `{branch}` failed when its check was answered"
+            text = f"Tests fail on `{branch}` too, not only in this pull request"
             if document.kind == "fix":
                 text = f"The branch `{branch}` fails, and no repair was found"
             text += _name_failing_tests(document)

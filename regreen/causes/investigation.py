@@ -10,8 +10,10 @@ from typing import Literal
 
 from regreen import isolation
 from regreen.bisect.bisection import BisectJob, run_bisection
+from regreen.bisect.result import Bisection
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
 from regreen.code.diff import parse_bounded
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_document, is_source
 from regreen.code.symbols import read_outline
 from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserError
@@ -566,13 +568,13 @@ class Investigation:
             words = (
                 "absent on the base"
                 if one.posterior.known.is_new
-                else f"green on the base in {one.posterior.passed['base']}"
+                else f"green on the base in {one.posterior.passed['base']} of {count_noun(one.posterior.count_runs('base'), 'run')}"
             )
             if one.other_on_base:
                 words = f"red for another reason on the base ({one.other_on_base[:200]})"
             reason = _describe_tests(
                 names,
-                f"red on head in {one.posterior.failed['head']} of {one.posterior.count_runs('head')} runs, {words}",
+                f"red on head in {one.posterior.failed['head']} of {count_noun(one.posterior.count_runs('head'), 'run')}, {words}",
             )
             others = self._describe_undecided(undecided) if undecided else ""
             return self._make_cause("change", reason + flakes + others, "fix")
@@ -599,11 +601,15 @@ class Investigation:
                 f"red on the base {self._case.base[:12]} for the same reason, green on the branch that it is for as it is now",
             )
             return self._make_cause("main", reason + flakes, "rebase")
-        since = self._find_first_commit(names)
+        found = self._find_first_commit(names)
         if any(self._tests[name].posterior.find_cause() != "main" for name in names):
             self._run_until_clear()
             return self._judge_observations()
+        since = found.culprit.sha if found and found.culprit else None
         first = f", since {self._describe_commit(since)}" if since else ""
+        if found and since:  # the search ran other commits than those of the list of runs
+            sure = f"{min(found.probability, 0.99):.0%} sure, not verified by a revert"
+            first += f" ({sure}; {count_noun(found.runs, 'more run')}, {found.seconds:.0f} s)"
         reason = _describe_tests(
             names, f"red on the base {self._case.base[:12]} for the same reason{first}"
         )
@@ -697,8 +703,8 @@ class Investigation:
                 continue
         return None
 
-    def _find_first_commit(self, names: Sequence[str]) -> str | None:
-        """The commit on main since which it fails, where a short search finds it; its runs of the base count too."""
+    def _find_first_commit(self, names: Sequence[str]) -> Bisection | None:
+        """The short search for the commit on main since which it fails, where it finds one; its runs of the base count too."""
         if self._stop.left < _LEAST_SEARCH_SECONDS:
             return None
         job = BisectJob(
@@ -724,7 +730,7 @@ class Investigation:
             if seen.sha == self._case.base and seen.outcome == "pass" and not seen.reused:
                 for name in names:
                     self._tests[name].posterior.observe_outcome("base", failed=False)
-        return found.culprit.sha if found.outcome == "found" and found.culprit else None
+        return found if found.outcome == "found" else None
 
     def _judge_setup_failure(self, error: SetupFailed) -> RedCause:
         """The setup failed on head: the change's fault only where it succeeds on the base."""

@@ -38,6 +38,7 @@ from regreen.dashboard.rendering import (
     format_json,
     format_seconds,
     format_subject,
+    name_cause,
     render_message,
     render_page,
 )
@@ -152,22 +153,12 @@ class ResultView:
     picture: str
 
 
-CAUSE_WORDS = {
-    "change": "the change",
-    "main": "the base branch",
-    "world": "a package",
-    "neighbour": "another change",
-    "infrastructure": "the CI machine",
-    "flaky": "a flaky test",
-    "unknown": "not found",
-}
-"""Who or what caused a failed check, by the verdict of its cause."""
-
-
 def summarize_result(document: ResultDocument) -> ResultSummary:
     """One word and one line on what came out."""
     body = document.body
     verdict = str(body.get("outcome") or "done").replace("_", " ")
+    if body.get("outcome") == "needs_human" and body.get("opened"):
+        verdict = " by ".join(str(s) for s in ("approved", body.get("approved_by")) if s)
     match document.kind:
         case "review":
             verdict = _name_review_verdict(body)
@@ -178,8 +169,7 @@ def summarize_result(document: ResultDocument) -> ResultSummary:
             verdict = "culprit found" if verdict == "found" else verdict
             return ResultSummary(document, verdict, _describe_bisection(body)[:300])
         case "why" | "prove":
-            verdict = str(body.get("verdict") or "unknown").replace("_", " ")
-            verdict = "tests fail" if body.get("failing") else CAUSE_WORDS.get(verdict, verdict)
+            verdict = "tests fail" if body.get("failing") else name_cause(body)
             line = str(body.get("headline") or body.get("reason") or "")
             return ResultSummary(document, verdict, line[:300])
 
@@ -285,7 +275,7 @@ def _as_mapping(value: object) -> Mapping[str, object]:
 
 _HEALTH_PERIOD = timedelta(days=30)
 _MAX_HEALTH_MARKS = 14
-_MAX_CAUSES = 500
+_MAX_ROWS = 500
 _MAX_COVERAGE_REVIEWS = 100
 _MAX_COVERAGE_MARKS = 30
 
@@ -368,13 +358,13 @@ def _list_repositories(
 def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = "") -> str:
     """Whose this month's failed checks were, and how long their answers took; "" without any."""
     page = shelf.list_documents(
-        ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_CAUSES)
+        ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_ROWS)
     )
     month = [d.body for d in page.rows if (d.at.year, d.at.month) == (now.year, now.month)]
     if not month:
         return ""
-    counts = Counter(str(cause["verdict"]) for body in month for cause in body["causes"])
-    whose = ", ".join(f"{CAUSE_WORDS.get(v, v)} ({count})" for v, count in counts.most_common())
+    counts = Counter(name_cause(cause) for body in month for cause in body["causes"])
+    whose = ", ".join(f"{word} ({count})" for word, count in counts.most_common())
     seconds = median(float(body["seconds"]) for body in month)
     return f"caused this month by {whose}; median time to the answer {format_seconds(seconds)}."
 
@@ -383,17 +373,20 @@ def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url:
     """What needs a person, what happened lately, every repository on one line, and what runs now."""
     repositories = _list_repositories(shelf, reader, now, web_url)
     sandbox = shelf.find(ServiceState, name="sandbox")
-    running = shelf.list_jobs(ListQuery(repos=reader.repos, state="running", limit=20)).rows
-    waiting = shelf.list_jobs(ListQuery(repos=reader.repos, state="waiting", limit=20)).rows
+    tasks = _list_tasks(shelf, reader, now)
+    urgent = {task.repo for task in tasks}
+    repositories.sort(key=lambda line: line.month.repo not in urgent)
+    live = ListQuery(repos=reader.repos, hidden=MAINTENANCE_KINDS, limit=20)
     return render_page(
         "overview.html",
         "Overview",
         reader,
-        tasks=_list_tasks(shelf, reader, now),
+        tasks=tasks,
         activity=_list_activity(shelf, reader),
         repositories=repositories,
         total=sum(line.month.usd for line in repositories) if repositories else None,
-        current_jobs=[*running, *waiting],
+        running=shelf.list_jobs(replace(live, state="running")).rows,
+        waiting=shelf.list_jobs(replace(live, state="waiting")).rows,
         sandbox_problem=sandbox.value if sandbox else None,
         causes=_summarize_causes(shelf, reader, now),
     )
@@ -423,12 +416,17 @@ def show_repository(
 
 def _list_schedules(
     shelf: DashboardStore, repo: str, now: datetime
-) -> list[tuple[Schedule, ScheduleState | None, datetime | None]]:
-    """The repository's schedules that run, how each stands if it has run, and when each runs next."""
+) -> list[tuple[Schedule, ScheduleState | None, datetime | None, datetime | None]]:
+    """The repository's schedules that run, how each stands if it has run, and when each ran last and runs next."""
     known = shelf.find(RepositorySchedules, repo=repo)
     states = {s.schedule: s for s in shelf.find_all(ScheduleState, repo=repo)}
     listed = _read_schedules(known) if known else ()
-    return [(one, states.get(one.name), find_next_cron_time(one.cron, now)) for one in listed]
+    ticks = shelf.list_jobs(ListQuery(repo=repo, kind="tick", limit=_MAX_ROWS)).rows[::-1]
+    last = {json.loads(job.event).get("schedule"): job.started for job in ticks if job.started}
+    return [
+        (one, states.get(one.name), last.get(one.name), find_next_cron_time(one.cron, now))
+        for one in listed
+    ]
 
 
 def _read_schedules(known: RepositorySchedules) -> Sequence[Schedule]:
@@ -439,8 +437,6 @@ def _read_schedules(known: RepositorySchedules) -> Sequence[Schedule]:
 
 
 def _run_state_word(look: ScheduleRun) -> str:
-    if look.state in {"waiting", "running"}:
-        return "running"
     if look.state != "done":
         return look.state
     first = look.note.partition(":")[0].split(" ")[0]
@@ -819,7 +815,7 @@ def _add_job_routes(pages: Blueprint, actions: _PageActions, web_url: str) -> No
     def cancel(job_id: str) -> AnyResponse:
         found = shelf.job(job_id)
         _require_may_act(found.repo if found else None, is_there=found is not None)
-        if shelf.cancel_jobs([job_id]):
+        if shelf.cancel_jobs([job_id], f"cancelled by {g.reader.name} from the dashboard"):
             actions.log_action("cancelled", job_id, found.repo if found else "", job_id)
         return redirect(f"/jobs/{quote(job_id)}", 303)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
+from typing import Any
 from urllib.parse import urlencode
 
 from flask import Response, g, request
@@ -18,6 +19,7 @@ from jinja2 import ChainableUndefined, Environment, PackageLoader
 from markupsafe import Markup
 
 from regreen.bisect.report import RUN_PARTS
+from regreen.bot.messages.causes import is_unreproduced
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.secrets.redaction import redact_secrets
@@ -35,6 +37,15 @@ JOB_TITLES = {
     "bisect": "bisection",
     "tick": "scheduled run",
     "care": "maintenance",
+}
+_CAUSE_WORDS = {
+    "change": "the change",
+    "main": "the base branch",
+    "world": "a package",
+    "neighbour": "another change",
+    "infrastructure": "the CI machine",
+    "flaky": "a flaky test",
+    "unknown": "not found",
 }
 FORM_TOKEN_FIELD = "form_token"  # noqa: S105
 
@@ -134,6 +145,14 @@ def format_subject(repo: str | None, number: int | None) -> str:
 def format_json(document: str) -> str:
     """A JSON document for people, without credentials."""
     return redact_secrets(json.dumps(json.loads(document), indent=2, ensure_ascii=False))
+
+
+def name_cause(cause: Mapping[str, Any]) -> str:
+    """Who or what caused a failed check."""
+    verdict = str(cause.get("verdict") or "unknown").replace("_", " ")
+    if is_unreproduced(cause):
+        return "a flaky test or CI's environment"
+    return _CAUSE_WORDS.get(verdict, verdict)
 
 
 def _format_dollars(value: object) -> str:
@@ -236,6 +255,7 @@ def _make_environment() -> Environment:
         "style_sheet": Markup(_STYLE_SHEET),  # noqa: S704 - our own file
     }
     environment.filters |= {
+        "cause": name_cause,
         "class_name": lambda word: "".join(c for c in str(word) if c.isalnum()),
         "count": _format_count,
         "event": _describe_event,

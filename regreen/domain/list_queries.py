@@ -164,6 +164,6 @@ class DashboardStore(Store, Protocol):
         """The runs of schedules since then, newest first."""
         ...
 
-    def cancel_jobs(self, job_ids: Sequence[str]) -> list[str]:
-        """Cancel those of these jobs that have not ended; return their ids."""
+    def cancel_jobs(self, job_ids: Sequence[str], note: str = "cancelled") -> list[str]:
+        """Cancel those of these jobs that have not ended; return their ids. `note`: who or what cancelled them."""
         ...

@@ -236,8 +236,8 @@ class Store(Protocol):
         """Which of these jobs `worker` should not run any more: cancelled, superseded, or taken over."""
         ...
 
-    def cancel_jobs(self, job_ids: Sequence[str]) -> list[str]:
-        """Cancel those of these jobs that have not ended; return their ids."""
+    def cancel_jobs(self, job_ids: Sequence[str], note: str = "cancelled") -> list[str]:
+        """Cancel those of these jobs that have not ended; return their ids. `note`: who or what cancelled them."""
         ...
 
     def abandon(

@@ -49,8 +49,8 @@ FAILED (failures=1)
 _BROKEN = {"shop/prices.py": "def total(prices):\n    return sum(prices) - 1\n"}
 
 
-def _ci_fails(story: Story, pull: SeenPull, workflow: str = ".github/workflows/ci.yml") -> None:
-    story.ci_fails(pull.raw.head_sha, job="test", steps=_STEPS, failed=_STEPS[-1], log=_LOG, workflow=workflow)  # fmt: skip
+def _ci_fails(story: Story, pull: SeenPull, workflow: str = ".github/workflows/ci.yml", name: str = "CI") -> None:  # fmt: skip
+    story.ci_fails(pull.raw.head_sha, job="test", steps=_STEPS, failed=_STEPS[-1], log=_LOG, workflow=workflow, name=name)  # fmt: skip
 
 
 def _answer(story: Story, pull: SeenPull) -> tuple[str, str]:
@@ -75,7 +75,7 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     draft = OpenRepair(REPO, "broken", refused.raw.number, workflow=".github/workflows/ci.yml")
     story.regreen.store.save(draft)
     _ci_fails(story, broken)
-    _ci_fails(story, broken, ".github/workflows/more.yml")
+    _ci_fails(story, broken, ".github/workflows/more.yml", name="More")
     story.work()
     story.configures("review: {enabled: false}\n")
     sound = story.pull({"README.md": "# The shop\n"}, branch="sound")
@@ -84,13 +84,15 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     title, text = _answer(story, broken)
     assert title.startswith("This change broke it: ")
     assert text.count("**This change broke it**") == 1
+    assert "Failed: `More / test`, `CI / test`. The change causes it" in text
     assert "Reproduce: `regreen why --base" in text
     assert f"Draft #{draft.number} repairs the branch `broken`" in text, (
         "whichever workflow is first"
     )
     title, text = _answer(story, sound)
-    assert title.startswith("Flaky: ")
+    assert title.startswith("Not reproduced here: flaky, or CI's environment differs: ")
     assert "were asked to run once more" in text
+    assert "Run the failed jobs again" not in text
     assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
     notes = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert any(note.startswith("not the change's: flaky") for note in notes)
@@ -106,11 +108,14 @@ def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> No
     title, text = _answer(story, pull)
     assert title.startswith("The base branch fails too")
     assert re.search(
-        r"for the same reason, since [0-9a-f]{12} \(.+, by .+ on 20\d\d-\d\d-\d\d\)", text
+        r"for the same reason, since [0-9a-f]{12} \(.+, by .+ on 20\d\d-\d\d-\d\d\) "
+        r"\(\d\d% sure, not verified by a revert; \d+ more runs?, \d+ s\)",
+        text,
     )
+    assert "the failure goes away when `main` is repaired" in text
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     failed = "test_sum (tests.test_prices.TotalTest.test_sum)"
-    assert task.text == f"The branch `main` failed when its check was answered: {failed}"
+    assert task.text == f"Tests fail on `main` too, not only in this pull request: {failed}"
     assert (task.state, task.number) == ("red", pull.number)
 
 
@@ -139,7 +144,8 @@ def test_ci_that_never_ran_or_never_ends_is_said(story: Story) -> None:
     title, text = _answer(story, pull)
     assert title == "Nothing failed: no CI ran on this commit, and the repository's tests pass here in 3 of 3 runs"  # fmt: skip
     assert "Run the failed jobs again" not in text
-    assert "This check is neutral" in text
+    assert "Nothing to repair: start CI if it has not run" in text
+    assert "This check is neutral: no check failed that it could explain." in text
     (reply,) = pull.comments
     assert "**Nothing failed**: no CI ran on this commit" in reply
     assert "This check is neutral" not in reply
@@ -148,7 +154,7 @@ def test_ci_that_never_ran_or_never_ends_is_said(story: Story) -> None:
         story.state.run_ci(REPO, pull.raw.head_sha, []).conclusion = "cancelled"
     story.says("alice", "/why", on=pull)
     story.work()
-    assert "CI has not finished in its last 2 runs" in _answer(story, pull)[1]
+    assert "CI was cancelled in its last 2 runs" in _answer(story, pull)[1]
 
 
 def test_nothing_of_a_fork_runs_before_somebody_asks_why(tell: Tell) -> None:

@@ -38,7 +38,9 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     running.start()
     _until(lambda: _has_begun(story))
     threading.Event().wait(2.0)  # the box is open, and the command sleeps in it
+    because = "Cancelled by alice with /cancel."
     if how == "close":
+        because = "Cancelled: the pull request was closed."
         story.state.close(pull.raw)
     else:
         story.says("alice", how, on=pull)
@@ -52,6 +54,7 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     assert ended is not None
     assert ended.state == "cancelled"
     assert story.reactions(said) == ["eyes"]
+    assert because in pull.comments[0]
 
 
 def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinning_check(
@@ -87,7 +90,8 @@ def test_the_reply_of_a_job_that_is_cancelled_before_it_starts_says_so(
     story.work()
     runner = story.regreen.runner
     runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this every second
-    assert pull.comments[0].startswith("> `/bisect`\n\nCancelled.")
+    because = " by alice with /cancel" if how == "/cancel" else ""
+    assert pull.comments[0].startswith(f"> `/bisect`\n\nCancelled{because}.")
 
 
 def test_a_command_that_is_given_after_a_cancel_is_answered(story: Story) -> None:

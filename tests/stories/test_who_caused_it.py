@@ -205,7 +205,7 @@ def test_a_test_that_ends_as_one_that_the_change_breaks_is_counted_with_it(
     }
     found = ask_why(base, {"sign_py": sign.format("t")}, tmp_path, capsys)
     assert found["verdict"] == "change"
-    assert str(found["reason"]).startswith("2 tests are red on head in 2 of 2 runs, green on the base in 1: ")  # fmt: skip
+    assert str(found["reason"]).startswith("2 tests are red on head in 2 of 2 runs, green on the base in 1 of 1 run: ")  # fmt: skip
     assert "not settled" not in str(found["reason"])
 
 

@@ -25,7 +25,7 @@ from regreen.bot.jobs.serialization import serialize_work
 from regreen.cli.why import download_capsule
 from regreen.dashboard.pages import make_dashboard
 from regreen.domain.errors import UserError
-from regreen.domain.events import FixRequest, RepositoryRef
+from regreen.domain.events import FixRequest, RepositoryRef, Tick
 from regreen.domain.github import Permission, SignedInUser
 from regreen.domain.models import Cost, SentPart
 from regreen.domain.records import (
@@ -51,7 +51,7 @@ from regreen.domain.state_records import (
     StoredCapsule,
 )
 from regreen.secrets.redaction import redact_secrets
-from tests.jobs import accept
+from tests.jobs import accept, claim
 
 _NOW = datetime.now(UTC)
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -373,6 +373,7 @@ def test_each_repository_says_how_much_needs_a_person_and_no_more_than_a_dozen_a
         "some": "1",
         "none": "no",
     }
+    assert [name for name, _ in cells] == ["busy", "some", "none"], "what needs a person is first"
 
 
 def test_a_patch_for_a_branch_is_approved_at_its_commits_check(store: Database) -> None:
@@ -407,7 +408,7 @@ def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
 ) -> None:
     _keep_answer(store, "main", "fail", 2)
     shown = _operator(store).get("/").text
-    failed = "The branch <code>main</code> failed when its check was answered"
+    failed = "Tests fail on <code>main</code> too, not only in this pull request"
     assert f"{failed}: test_sum (+1 more)" in shown
     assert 'href="/jobs/why/2"' in shown
     _keep_answer(store, "change", "pass", 1)
@@ -587,6 +588,52 @@ def test_a_repositorys_page_says_when_each_schedule_runs_and_how_it_stands(store
     store.remove(RepositorySchedules, repo="o/r")
     assert "0 3 * * *" not in _operator(store).get("/repositories/o/r").text, "it runs no more"
     assert "next" in second
+
+
+def test_a_schedule_that_waits_is_not_shown_as_running_and_says_when_it_ran_last(
+    store: Database,
+) -> None:
+    nightly = {"name": "nightly", "cron": "0 3 * * *", "branch": "main", "test": "pytest -q"}
+    store.save(RepositorySchedules("o/r", 1, 1, "main", json.dumps([nightly])))
+    event = serialize_work(Tick(RepositoryRef("o/r", 1, 1, "main"), "nightly", "2026-01-01"))
+    tick = Order("tick/o/r/-/9", "tick", "o/r", None, 1, "work", "o/r", 1, event)
+    care = Order("care/o/r/-/1", "care", "o/r", None, 1, "work", "o/r", 1, "{}")
+    store.store_orders([tick, care])
+    shown = _operator(store).get("/").text
+    assert ">running<" not in shown
+    running, waiting = shown.partition("<h2>Running jobs</h2>")[2].split("<h2>Waiting jobs</h2>")
+    assert "None." in running
+    assert tick.id in waiting
+    assert care.id not in waiting
+    assert "not run yet" in _operator(store).get("/repositories/o/r").text
+    claim(store, tick.id, "w")
+    (last,) = re.findall(
+        'data-label="last run">(.*?)</td>', _operator(store).get("/repositories/o/r").text
+    )
+    assert "<time" in last
+    assert "<h2>Waiting jobs</h2>" not in _operator(store).get("/").text
+
+
+def test_a_patch_that_was_approved_no_longer_needs_a_person(store: Database) -> None:
+    gate = {"verdict": "needs_human", "reasons": []}
+    fix = {"outcome": "needs_human", "patch": "+x", "gate": gate}
+    store.save_document(ResultDocument("fix", "o/r", 2, "s", "fix/1", _NOW, fix))
+    pages = ("/", "/jobs/fix/1")
+    assert all("needs human" in _operator(store).get(page).text for page in pages)
+    opened = fix | {"opened": 3, "approved_by": "ann"}
+    store.save_document(ResultDocument("fix", "o/r", 2, "s", "fix/1", _NOW, opened))
+    for shown in (_operator(store).get(page).text for page in pages):
+        assert "approved by ann</span>" in shown
+        assert "needs human" not in shown.partition("The whole result")[0]
+
+
+def test_what_was_red_in_ci_alone_is_not_called_a_flaky_test(store: Database) -> None:
+    cause = {"verdict": "flaky", "reason": "red in CI", "runs": [{"outcome": "pass"}]}
+    body = {**cause, "causes": [cause], "seconds": 9.0}
+    store.save_document(ResultDocument("why", "o/r", 5, "s", "why/1", datetime.now(UTC), body))
+    whose = "a flaky test or CI&#39;s environment"
+    assert f"caused this month by {whose} (1)" in _operator(store).get("/repositories/o/r").text
+    assert f">{whose}</span> red in CI" in _operator(store).get("/jobs/why/1").text
 
 
 def test_a_package_that_was_new_or_left_is_named_alike_everywhere(store: Database) -> None:
@@ -889,6 +936,8 @@ def test_a_person_with_write_access_cancels_and_repeats(store: Database) -> None
     ended = store.job(job.id)
     assert ended is not None
     assert ended.state == "cancelled"
+    shown = re.sub("<[^>]+>|\\s+", " ", client.get(f"/jobs/{job.id}").text)
+    assert re.search(r"cancelled +by ann from the dashboard +20\d\d-.+; it had not started", shown)
     replayed = client.post("/deliveries/d1/replay", data=told)
     (new,) = store.jobs(states=("waiting",))
     assert replayed.headers["Location"] == f"/jobs/{new.id}"

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from regreen.adapters.git.repository import GitRepository
 from regreen.bisect.result import BlamedCommit, CulpritVerification, Observation
 from regreen.bot import messages
+from regreen.bot.messages.causes import format_cause
 from regreen.bot.messages.markup import count_noun
 from regreen.causes.investigation import BlamedPackage, RedCause
 from regreen.domain.errors import ConfigProblem
@@ -512,12 +513,38 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
         "runs": [run] * 4,
     }
     check = messages.cause_check("a" * 40, [cause])
-    assert "fails in 8% to 66% of its runs (90% interval, from 4 runs here)" in check.summary
+    assert (
+        "\n\nThe test fails in 8% to 66% of its runs (90% interval, from 4 runs here)."
+        in check.summary
+    )
     cause["runs"] = [{**run, "outcome": "pass"}] * 3
     check = messages.cause_check("a" * 40, [cause])
     assert "(90% interval, from 3 runs here and the red one in CI)" in check.summary
-    assert "whether the change made it flaky is not known" in check.summary
-    assert "not the cause" not in check.summary
+    assert "Run the failed jobs again." in check.summary
+
+
+def test_what_was_red_in_ci_alone_is_not_called_flaky_for_certain() -> None:
+    cause = messages.make_cause_document(RedCause("flaky", "red in CI, green here", "rerun"))
+    cause |= {"checks": ["test"], "action": messages.rerun_note("asked"), "repeat": ""}
+    check = messages.cause_check("a" * 40, [cause])
+    assert check.title.startswith("Not reproduced here: flaky, or CI's environment differs: ")
+    assert "whether the change is the cause is not known" in check.summary
+    assert "The change is not the cause" not in check.summary
+    assert "Run the failed jobs again" not in check.summary, "they were asked to run already"
+    assert "differs" in format_cause(cause)
+    cause["runs"] = [{"where": "head", "outcome": "fail", "signature": None}]
+    assert messages.cause_check("a" * 40, [cause]).title == "Flaky: red in CI, green here"
+
+
+def test_a_check_that_is_neutral_gives_the_reason_of_its_own_case() -> None:
+    found = RedCause("main", "red on the base", "wait")
+    quiet = messages.make_cause_document(found) | {"checks": [], "action": "", "repeat": ""}
+    check = messages.cause_check("a" * 40, [quiet])
+    assert "This check is neutral: no check failed that it could explain." in check.summary
+    assert "comment `/why` once it fails" in check.summary
+    late = messages.approval_check("a" * 40, "next", 40, found)
+    assert "This check is neutral: it warns of what a merge would bring" in late.summary
+    assert "the failure goes away when `next` is repaired" in late.summary
 
 
 def test_a_repair_says_which_files_it_changes() -> None:

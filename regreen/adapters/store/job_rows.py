@@ -321,18 +321,20 @@ class JobRows(StoreRows):
             wanted = set(connection.execute(query).scalars())
         return [job_id for job_id in job_ids if job_id not in wanted]
 
-    def cancel_jobs(self, job_ids: Sequence[str]) -> list[str]:
-        """Cancel those of these jobs that have not ended; return their ids."""
-        return self._cancel_jobs(t.jobs.c.id.in_(job_ids), is_announced=True)
+    def cancel_jobs(self, job_ids: Sequence[str], note: str = "cancelled") -> list[str]:
+        """Cancel those of these jobs that have not ended; return their ids. `note`: who or what cancelled them."""
+        return self._cancel_jobs(note, t.jobs.c.id.in_(job_ids), is_announced=True)
 
     def abandon(
         self, *, repo: str | None = None, installation: int | None = None, except_job: str = ""
     ) -> list[str]:
         """Cancel the unfinished jobs of a repository or installation that is out of reach; return the ids."""
         which = t.jobs.c.repo == repo if repo is not None else t.jobs.c.installation == installation
-        return self._cancel_jobs(which, t.jobs.c.id != except_job)
+        return self._cancel_jobs("cancelled: access was lost", which, t.jobs.c.id != except_job)
 
-    def _cancel_jobs(self, *which: sa.ColumnElement[bool], is_announced: bool = False) -> list[str]:
+    def _cancel_jobs(
+        self, note: str, *which: sa.ColumnElement[bool], is_announced: bool = False
+    ) -> list[str]:
         """Cancel the unfinished jobs among these; `is_announced`: a reply may say already that one is in progress."""
         has_reply = t.jobs.c.kind.not_in(_KINDS_WITHOUT_REPLY)
         unsettled = {"unsettled": sa.case((has_reply, 1), else_=t.jobs.c.unsettled)}
@@ -345,7 +347,7 @@ class JobRows(StoreRows):
                     update.values(
                         state="cancelled",
                         ended=self._current_seconds(),
-                        note="cancelled",
+                        note=self._clean(note),
                         **(unsettled if is_announced else {}),
                     ).returning(t.jobs.c.id)
                 ).scalars()

@@ -241,7 +241,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
         _save_bisection(services, job, repository, bisection, git, pull=brought, number=ask.number)
         job.check_cancelled()
     except Cancelled:
-        reply.post_text(messages.job_cancelled())
+        reply.post_text(messages.job_cancelled(services.store.job(job.record.id)))
         raise
     wanted = config.bisect.revert_pr and (pull is None or not pull.fork)
     suite = make_suite_trial(config, cleared, git, rev=bad, base=base, like=trial)

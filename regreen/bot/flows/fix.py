@@ -121,7 +121,7 @@ def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     try:
         note = flow.run(run, asked_by=ask.asked_by, hint=ask.hint, reply=reply)
     except Cancelled:
-        reply.post_text(messages.job_cancelled())
+        reply.post_text(messages.job_cancelled(services.store.job(job.record.id)))
         raise
     reply.show_reaction("rocket")
     return note
@@ -160,7 +160,7 @@ def publish_approved(
     except (branches.BranchTaken, OnlyObserved) as error:
         return messages.command_not_run(str(error))
     services.store.remove(PendingPatch, repo=where.repo, place=place)
-    _note_opened(services.store, pending, opened.number)
+    _note_opened(services.store, pending, opened.number, login)
     if place.startswith("@"):
         _post_opened_check(github, target, opened.number, "approved")
     else:
@@ -170,12 +170,13 @@ def publish_approved(
     return reply
 
 
-def _note_opened(store: Store, approved: PendingPatch, number: int) -> None:
-    """Add the draft's number to the result that proposed the patch, so that both are known to belong together."""
+def _note_opened(store: Store, approved: PendingPatch, number: int, login: str) -> None:
+    """Add the draft's number, and who approved it, to the result that proposed the patch, so that both are known to belong together."""
     found = store.documents(repo=approved.repo, kind="fix", limit=50)
     for document in found:
         if document.body.get("patch") == approved.patch and not document.body.get("opened"):
-            store.save_document(replace(document, body={**document.body, "opened": number}))
+            body = {**document.body, "opened": number, "approved_by": login}
+            store.save_document(replace(document, body=body))
             return
 
 

@@ -51,7 +51,7 @@ def prove_on_request(services: Services, job: Job, ask: ProofRequest) -> str:
             asked_by=ask.asked_by
         )
     except Cancelled:
-        reply.post_text(messages.job_cancelled())
+        reply.post_text(messages.job_cancelled(services.store.job(job.record.id)))
         raise
     reply.post_text(messages.format_as_comment(check.summary))
     reply.show_reaction("rocket")

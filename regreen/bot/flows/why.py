@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -88,7 +89,7 @@ def answer_failed_check(services: Services, job: Job, ask: CauseRequest) -> str:
         check = flow.answer()
     except Cancelled:
         if ask.asked_by:
-            reply.post_text(messages.job_cancelled())
+            reply.post_text(messages.job_cancelled(services.store.job(job.record.id)))
         raise
     if ask.asked_by:
         reply.post_text(messages.format_as_comment(check.summary))
@@ -166,11 +167,11 @@ def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
         return "no CI ran on this commit"
     if (open_run := next((run for run in runs if run.conclusion in _UNENDED), None)) is None:
         return "no run of GitHub Actions failed at this commit"
-    same = [run.conclusion in _UNENDED for run in of_branch if run.path == open_run.path]
+    same = [run.conclusion == open_run.conclusion for run in of_branch if run.path == open_run.path]
     count = len(list(takewhile(bool, same)))
-    if count > 1:
-        return f"{open_run.name} has not finished in its last {count} runs on this branch"
-    return f"{open_run.name} has not finished"
+    ended = {"cancelled": "was cancelled", "timed_out": "timed out"}
+    what = f"{open_run.name} {ended.get(open_run.conclusion or '', 'has not finished')}"
+    return f"{what} in its last {count} runs on this branch" if count > 1 else what
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,8 @@ class _WhyFlow:
                 *known,
                 self._give_up("no sandbox works here, and nothing runs outside of one"),
             ]
-        check = messages.cause_check(self._sha, causes, services.job_page_url(self.job.record.id))
+        page = services.job_page_url(self.job.record.id)
+        check = messages.cause_check(self._sha, causes, page, branch=self.pull.base_ref)
         self.job.check_cancelled()
         self.github.post_check_run(check)
         first = messages.order_causes(causes)[0]
@@ -305,11 +307,20 @@ class _WhyFlow:
         groups: dict[str, list[_RedCheck]] = {}
         for check in checks:
             groups.setdefault(check.key, []).append(check)
+        places = {(one.job.name, one.run.name if one.run else "") for one in checks}
+        count = Counter(name for name, _ in places)
         causes = {cause["key"]: cause for cause in known}
         for key, group in groups.items():
-            names = [one.job.name for one in group]
+            names = [
+                f"{one.run.name} / {one.job.name}"
+                if one.run and count[one.job.name] > 1  # another workflow has a job of this name
+                else one.job.name
+                for one in group
+            ]
+            names = list(dict.fromkeys(names))
             if key in causes:
-                names = list(dict.fromkeys([*causes[key]["checks"], *names]))
+                earlier = [name for name in causes[key]["checks"] if count[name] < 2]
+                names = list(dict.fromkeys([*earlier, *names]))
                 causes[key] = causes[key] | {"checks": names}
                 if (verdict := causes[key]["verdict"]) in {"change", "main"}:
                     causes[key]["action"] = self._name_remedy(verdict, group)

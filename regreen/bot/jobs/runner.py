@@ -59,7 +59,7 @@ class Job:
         if self.cancel.is_set() or self.store.find_stopped_jobs([record.id], record.worker):
             raise Cancelled("cancelled")
 
-    def cancel_earlier_jobs(self, *, comments: bool = True) -> list[str]:
+    def cancel_earlier_jobs(self, note: str, *, comments: bool = True) -> list[str]:
         """Cancel what its pull request or issue had running or waiting when this job arrived; return the ids.
 
         Comments are handled in the order of their arrival, so work that a person asked for was asked for earlier, also
@@ -76,7 +76,8 @@ class Job:
                 if job.id != own.id
                 and (job.created <= own.created or not _is_from_event(job))
                 and (comments or job.kind != "comment")
-            ]
+            ],
+            note,
         )
 
 

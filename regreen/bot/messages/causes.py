@@ -37,12 +37,16 @@ _HEADINGS = {
     "infrastructure": "The CI machine failed",
     "flaky": "Flaky",
 }
+_UNREPRODUCED = "Not reproduced here: flaky, or CI's environment differs"
 _WHY_NEUTRAL = "it says why other checks failed, and blocks nothing even where it is required"
+_WHY_NEUTRAL_APPROVED = "it warns of what a merge would bring, and blocks none, required or not"
+_NEXT_STEP_QUIET = (
+    "Nothing to repair: start CI if it has not run, and comment `/why` once it fails."
+)
 _ADVICE = {
     "fix": "The change causes it: it has to be repaired here.",
-    "rebase": "It is repaired already where the change goes: rebase on it.",
-    "wait": "The change is not the cause: it goes away when the branch that the change is for is repaired.",
-    "rerun": "The change is not the cause: run the failed jobs again.",
+    "rebase": "It is repaired on BRANCH already: rebase on it.",
+    "wait": "The change is not the cause: the failure goes away when BRANCH is repaired.",
     "look": "A person has to look at it.",
 }
 
@@ -77,6 +81,7 @@ def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str
 def format_cause(document: Mapping[str, Any]) -> str:
     """The text on the terminal."""
     lines = [f"{document['verdict']}: {document['reason']}", f"  do: {document['do']}"]
+    lines += [f"  {_UNREPRODUCED}"] if is_unreproduced(document) else []
     lines += [f"  {text}" for text in (_describe_rate(document),) if text]
     lines += [
         f"  ran on {run['where'].replace('_', ' ')}: {run['signature'] or run['outcome']}"
@@ -103,8 +108,10 @@ def order_causes(causes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
     return sorted(causes, key=lambda one: _GRAVITY.index(one["verdict"]))
 
 
-def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = "") -> CheckRun:
-    """The answer to the failed checks of a commit: one line, and a card for each cause.
+def cause_check(
+    head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = "", *, branch: str = ""
+) -> CheckRun:
+    """The answer to the failed checks of a commit: one line, and a card for each cause; `branch` is the base.
 
     A cause is its JSON document with `checks` (the names of the checks that it failed; none where nothing failed), `action` (what was done about it,
     in Markdown of ours: `rerun_note`, `regression_note`, `repair_note`) and `repeat` (a command).
@@ -116,8 +123,10 @@ def cause_check(head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = 
         + more
     )
     *others, last = ordered
-    cards = [*map(_format_card, others), _format_card(last, explain_neutral(_WHY_NEUTRAL))]
-    summary = "\n\n".join(cards)
+    is_quiet = not any(one["checks"] for one in causes)
+    why = "no check failed that it could explain" if is_quiet else _WHY_NEUTRAL
+    cards = [_format_card(one, branch) for one in others]
+    summary = "\n\n".join([*cards, _format_card(last, branch, explain_neutral(why))])
     check = CheckRun(
         CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page
     )
@@ -152,7 +161,7 @@ def approval_check(
         title, verdict = f"{start}; with today's {branch} {found.reason}", found.verdict
         head = f"**Approved, and with {code_span(branch, 100)} as it is now the tests fail.** Merge nothing before that is settled."
         where = inline_prose(f"{text} (below: head), and on {branch} alone (base).")
-        parts = [head, where, _format_card(cause, explain_neutral(_WHY_NEUTRAL))]
+        parts = [head, where, _format_card(cause, branch, explain_neutral(_WHY_NEUTRAL_APPROVED))]
     check = CheckRun(
         CAUSE_CHECK,
         head_sha,
@@ -165,12 +174,12 @@ def approval_check(
     return add_verdict(check, verdict, behind=behind)
 
 
-def _format_card(cause: Mapping[str, Any], closing: str = "") -> str:
+def _format_card(cause: Mapping[str, Any], branch: str, closing: str = "") -> str:
     """One cause; `closing` comes before the command that repeats it."""
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
     parts = [f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}"]
-    parts += [f"Failed: {checks}{more}. {_advise(cause)}"] if checks else []
+    parts += [f"Failed: {checks}{more}. {_advise(cause, branch)}" if checks else _NEXT_STEP_QUIET]
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
     seconds = sum(run.get("seconds") or 0.0 for run in cause["runs"])
@@ -185,16 +194,21 @@ def _name_cause(cause: Mapping[str, Any]) -> str:
     package = cause["package"] if cause["verdict"] == "world" else None
     moved = package and f"{package['name']} {package['from']} -> {package['to']}"
     heading = f"{moved} broke it" if moved else _HEADINGS[cause["verdict"]]
+    heading = _UNREPRODUCED if is_unreproduced(cause) else heading
     return heading if cause["checks"] else "Nothing failed"
 
 
-def _advise(cause: Mapping[str, Any]) -> str:
+def _advise(cause: Mapping[str, Any], branch: str) -> str:
     package = cause["package"] if cause["verdict"] == "world" else None
+    if cause["do"] == "rerun":
+        whose = "" if cause["verdict"] == "unknown" else "The change is not the cause."
+        if is_unreproduced(cause):
+            whose = "It did not fail here, so whether the change is the cause is not known."
+        is_done = cause["action"] == rerun_note("asked")
+        return f"{whose} {'' if is_done else 'Run the failed jobs again.'}".strip()
     if not package:
-        if cause["verdict"] == "flaky" and not _failed_here(cause):
-            return "Run the failed jobs again. It did not fail here, so whether the change made it flaky is not known."
-        unsaid = cause["verdict"] == "unknown" and cause["do"] == "rerun"
-        return "Run the failed jobs again." if unsaid else _ADVICE[cause["do"]]
+        where = code_span(branch, 100) if branch else "the base branch"
+        return _ADVICE[cause["do"]].replace("BRANCH", where)
     held = code_span(f"{package['name']} {package['from']}", 200)
     return f"No change here causes it: hold it at {held}, or adapt the code to the new version."
 
@@ -224,8 +238,10 @@ def has_repetition(text: str) -> bool:
     return _REPEAT_START in text
 
 
-def _failed_here(cause: Mapping[str, Any]) -> bool:
-    return any(run["outcome"] == "fail" for run in cause["runs"])
+def is_unreproduced(cause: Mapping[str, Any]) -> bool:
+    """Whether a test is called flaky that was red in CI alone: CI's environment may be the cause as well."""
+    seen = {run["outcome"] for run in cause.get("runs") or ()}
+    return cause.get("verdict") == "flaky" and "fail" not in seen
 
 
 def _describe_rate(cause: Mapping[str, Any]) -> str:
@@ -233,9 +249,9 @@ def _describe_rate(cause: Mapping[str, Any]) -> str:
         return ""
     _, low, high = cause["rate"]
     runs = f"{count_noun(len(cause['runs']), 'run')} here"
-    if not _failed_here(cause):
+    if is_unreproduced(cause):
         runs += " and the red one in CI"
-    return f"fails in {low:.0%} to {high:.0%} of its runs (90% interval, from {runs})"
+    return f"The test fails in {low:.0%} to {high:.0%} of its runs (90% interval, from {runs})."
 
 
 def regression_note(schedule: str, issue: int) -> str:
@@ -252,9 +268,9 @@ def rerun_note(outcome: str, attempt: int = 1) -> str:
     """What became of running failed jobs again: "asked", "off", "observed", "again", or "refused"."""
     return {
         "asked": "The failed jobs were asked to run once more.",
-        "off": "They were not run again: why.rerun is never.",
-        "observed": "They were not run again: Regreen only observes this repository.",
-        "again": f"They were not run again: this was attempt {attempt} already.",
-        "refused": "They could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
+        "off": "The failed jobs were not run again: why.rerun is never.",
+        "observed": "The failed jobs were not run again: Regreen only observes this repository.",
+        "again": f"The failed jobs were not run again: this was attempt {attempt} already.",
+        "refused": "The failed jobs could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
         "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",
     }[outcome]

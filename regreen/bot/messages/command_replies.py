@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from regreen.bot.messages.markup import code_span, count_noun, fence_code, inline_prose
 from regreen.bot.messages.reviews import describe_unusable_config
 from regreen.domain.errors import ConfigProblem
+from regreen.domain.records import JobRecord
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.domain.state_records import Dismissal
 from regreen.reviewers.learning import CalibrationBin, RuleStats
@@ -110,9 +111,10 @@ def job_failed(reason: str, job: str, page: str = "") -> str:
     return f"{kind} failed: {inline_prose(reason)}. ({details})"
 
 
-def job_cancelled() -> str:
-    """A cancelled job."""
-    return "Cancelled."
+def job_cancelled(job: JobRecord | None) -> str:
+    """A cancelled job, and who or what cancelled it where that is known."""
+    note = job.note if job and job.state == "cancelled" else "cancelled"
+    return f"{inline_prose(note[:1].upper() + note[1:])}."
 
 
 def config_shown(yaml: str, source: str, problems: Sequence[ConfigProblem]) -> str:
