@@ -12,7 +12,7 @@ from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.errors import NoSandbox
 from tests.jobs import run_job
-from tests.stories.story import REPO, UNTESTED, SeenPull, Story
+from tests.stories.story import REPO, UNTESTED, SeenPull, Story, shown_job
 
 _WORKFLOW = """\
 name: CI
@@ -252,6 +252,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     )
     assert "waits for approval" not in shown
     assert "The patch: ran codespell -w shop" in shown, "the report stays"
+    assert "approved by alice" in shown_job(story, "fix")
     assert done.startswith("> `/approve`")
 
 

@@ -6,6 +6,8 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
@@ -14,6 +16,7 @@ from markdown_it import MarkdownIt
 from regreen.adapters.git.repository import GitRepository
 from regreen.bisect.result import BlamedCommit, CulpritVerification, Observation
 from regreen.bot import messages
+from regreen.bot.feedback import dismiss_by_thread
 from regreen.bot.messages.causes import format_cause
 from regreen.bot.messages.markup import count_noun
 from regreen.causes.investigation import BlamedPackage, RedCause
@@ -534,6 +537,13 @@ def test_what_was_red_in_ci_alone_is_not_called_flaky_for_certain() -> None:
     assert "differs" in format_cause(cause)
     cause["runs"] = [{"where": "head", "outcome": "fail", "signature": None}]
     assert messages.cause_check("a" * 40, [cause]).title == "Flaky: red in CI, green here"
+
+
+def test_a_thread_that_a_bot_resolved_is_ignored_in_plain_words() -> None:
+    event: Any = SimpleNamespace(actor=SimpleNamespace(is_bot=True))
+    services: Any = None  # nothing is asked of GitHub
+    said = dismiss_by_thread(services, event)
+    assert said == "ignored: a bot resolved or reopened the thread"
 
 
 def test_a_check_that_is_neutral_gives_the_reason_of_its_own_case() -> None:
