@@ -46,7 +46,7 @@ _MISSING_VARIABLE = re.compile(
     r"(?:environment variable [\"']?|KeyError: ')(?!PIP_|UV_)([A-Z][A-Z0-9_]{2,60})\b"
 )
 # Of tests and settings alone, for the setup sees them, too.
-_VARIABLE_OF_TESTS = re.compile(r"(?:[A-Z0-9]+_)*(?:TESTS?|SETTINGS|DB|DATABASE)(?:_[A-Z0-9]+)*")
+_WORDS_OF_TESTS = {"TEST", "TESTS", "SETTINGS", "DB", "DATABASE"}
 _FILES_WITH_VARIABLES = re.compile(
     r"(?:tox|pytest)\.ini|setup\.cfg|pyproject\.toml|noxfile\.py|[Mm]akefile|(?:[\w.-]{1,60}/)?manage\.py|run_?tests?\.py|\.travis\.yml|\.github/workflows/[^/]+\.ya?ml"
 )
@@ -193,7 +193,9 @@ def find_missing_variables(output: str, files: RepositoryFiles) -> tuple[tuple[s
         files.read(path) for path in sorted(filter(_FILES_WITH_VARIABLES.fullmatch, files.paths))
     ]
     found: list[tuple[str, str]] = []
-    for name in filter(_VARIABLE_OF_TESTS.fullmatch, names):
+    for name in names:
+        if _WORDS_OF_TESTS.isdisjoint(name.split("_")):
+            continue
         assigned = re.compile(
             rf"\b{name}[\"']?\]?[ \t]{{0,5}}[=:,][ \t]{{0,5}}[\"']?([\w.-]{{1,100}})"
         )
