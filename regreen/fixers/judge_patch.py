@@ -48,10 +48,9 @@ def judge_patch(
     subject = FailureContext(git, rev, trial or Trial(()), failures)
     rules = GateRules(protected=tuple(protected))
     silent = judge_change(subject, applied.files, rules, None)
-    if silent.verdict == "deny":
-        return silent
-    if trial is None or sandbox is None:  # nobody has seen it run
-        return replace(silent, verdict="needs_human")
+    if trial is None or sandbox is None or silent.verdict == "deny":
+        # what nobody has seen run is for a person
+        return replace(silent, verdict="deny" if silent.verdict == "deny" else "needs_human")
     over = time.monotonic() + minutes * 60
     job = FixJob(trial, rev, tests=tests, max_minutes=minutes)
     case = _reproduce_failure_as_case(job, git=git, sandbox=sandbox, say=say, over=over)
