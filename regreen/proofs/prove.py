@@ -6,7 +6,6 @@ import ast
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from regreen.code.python_calls import parse_python
 from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
 from regreen.domain.languages import FileTestTools
-from regreen.domain.models import Failure
+from regreen.domain.models import Failure, PreparedEnv
 from regreen.domain.ports import Git, Sandbox
 from regreen.environment.preparation import find_telling_line
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
@@ -326,13 +325,18 @@ class _Proof:
     # -- runs ----------------------------------------------------------------------------------------------------
 
     def _run(
-        self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]
+        self,
+        rev: str,
+        tests: Sequence[ChangedTest],
+        overlay: Mapping[str, bytes],
+        env: PreparedEnv | None = None,
     ) -> CommandRun:
         run = run_fresh(
             self._make_trial(tests, overlay, rev),
             rev,
             git=self.git,
             sandbox=self.sandbox,
+            env=env,
             listeners=() if self._runner else TEST_LISTENERS,
             cancel=self.cancel,
         )
@@ -401,21 +405,19 @@ class _Proof:
         self.parts, self.mutants = whole, tuple(mutants)
         return tuple(proofs)
 
-    def _run_twice(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns]:
-        """Two runs on each side, all at once: most of a short one is the start of its box."""
-        with ContextThreadPool(4) as pool:
-            started: list[tuple[Future[CommandRun], Future[CommandRun]]] = [
-                (
-                    pool.submit(self._run, self.job.head, tests, {}),
-                    pool.submit(self._run, self.job.base, tests, self.overlay),
-                )
-                for _ in range(2)
-            ]
-            return [_SidedRuns(head.result(), base.result()) for head, base in started]
+    def _run_both_sides(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns]:
+        sides = ((self.job.head, {}), (self.job.base, self.overlay))
+        return [_SidedRuns(*runs) for runs in self._run_twice(tests, *sides)]
 
-    def _prepare_both(self, tests: Sequence[ChangedTest]) -> None:
+    def _run_twice(
+        self, tests: Sequence[ChangedTest], *sides: tuple[str, Mapping[str, bytes]]
+    ) -> list[list[CommandRun]]:
+        """Two runs at each revision with its overlay, all at once: most of a short one is the start of its box.
+
+        The environments are looked up once, before: each look-up takes a process, and that as long as a short run.
+        """
         started = time.monotonic()
-        for rev, overlay in ((self.job.head, {}), (self.job.base, self.overlay)):
+        environments = [
             prepare_environment(
                 self._make_trial(tests, overlay, rev),
                 rev,
@@ -423,7 +425,18 @@ class _Proof:
                 sandbox=self.sandbox,
                 cancel=self.cancel,
             )
+            for rev, overlay in sides
+        ]
         self.seconds["environment"] += time.monotonic() - started
+        with ContextThreadPool(2 * len(sides)) as pool:
+            submitted = [
+                [
+                    pool.submit(self._run, rev, tests, overlay, env)
+                    for (rev, overlay), env in zip(sides, environments, strict=True)
+                ]
+                for _ in range(2)
+            ]
+            return [[run.result() for run in runs] for runs in submitted]
 
     def _repair_pytest_start(self, output: str) -> bool:
         """Change what keeps pytest itself from starting; whether there was such a thing."""
@@ -447,13 +460,11 @@ class _Proof:
     def _prove_tests(self) -> tuple[TestProof, ...]:
         tests = self.parts.tests
         self.say(f"running {len(tests)} new or altered tests with and without the change")
-        self._prepare_both(tests)
-        first, second = self._run_twice(tests)
+        first, second = self._run_both_sides(tests)
         for _ in range(_MAX_START_REPAIRS):
             if self._runner or first.head.tests or not self._repair_pytest_start(first.head.output):
                 break
-            self._prepare_both(tests)
-            first, second = self._run_twice(tests)
+            first, second = self._run_both_sides(tests)
         self._without_change += [first.base, second.base]
         if not first.head.tests:
             ending = find_telling_line(first.head.output) or first.head.result.ended
@@ -564,8 +575,7 @@ class _Proof:
             return
         self.say("running them with the manifests as they were, too")
         laid, self.overlay = self.overlay, own
-        self._prepare_both(tests)
-        runs = [self._run(self.job.base, tests, own) for _ in range(2)]
+        runs = [run for (run,) in self._run_twice(tests, (self.job.base, own))]
         for test in tests:
             passing = {name for name, word in _select(test, head.tests).items() if word == "passed"}
             reds = [self._read_red(test, passing, run) for run in runs]

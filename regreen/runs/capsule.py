@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regreen.domain.errors import SetupFailed, UserError
-from regreen.domain.models import BoxLimits
+from regreen.domain.models import BoxLimits, PreparedEnv
 from regreen.domain.ports import Box, Git, Sandbox
 from regreen.domain.private_folders import make_private, write_private
 from regreen.logs import failure_signature
@@ -149,14 +149,16 @@ class Capsule:
         )
 
 
-def observe_environment(trial: Trial, rev: str, *, git: Git, sandbox: Sandbox) -> SeenEnvironment:
-    """What a fresh box for the trial at `rev` holds.
+def observe_environment(
+    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, env: PreparedEnv | None = None
+) -> SeenEnvironment:
+    """What a fresh box for the trial at `rev` holds; `env` as in `open_box`.
 
     Raises:
         SetupFailed: the setup failed.
         OutsideError: the sandbox engine failed.
     """
-    with open_box(trial, rev, git=git, sandbox=sandbox) as box:
+    with open_box(trial, rev, git=git, sandbox=sandbox, env=env) as box:
         result = box.run(_PROBE_ARGV, timeout=60, env=dict(trial.env))
     granted = tuple(
         (name, float(value))
@@ -199,22 +201,24 @@ def make_capsule(
         UserError: it would be larger than `MAX_CAPSULE_BYTES`, or its environment cannot be made again.
         OutsideError: the sandbox engine failed.
     """
-    environment = observe_environment(trial, rev, git=git, sandbox=sandbox)
+    laid = trial.read_overlay(rev, git)
+    if sum(map(len, laid.values())) > _MAX_OVERLAY_BYTES:
+        message = f"the files laid over the checkout are larger than {_MAX_OVERLAY_BYTES // 1024} KB, so no capsule is made"
+        raise UserError(message)
+    spec = make_env_spec(trial, rev, git=git)
+    env = sandbox.prepare(spec, git.archive(rev, laid))
+    environment = observe_environment(trial, rev, git=git, sandbox=sandbox, env=env)
     signature = expected.signature
     if signature is not None:
         shorter = (signature.tests[:_MAX_SIGNATURE_TESTS], signature.says[:_MAX_SIGNATURE_TESTS])
         signature = replace(signature, tests=shorter[0], says=shorter[1])
         signature = failure_signature.hide_credentials(signature)
-    laid = trial.read_overlay(rev, git)
-    if sum(map(len, laid.values())) > _MAX_OVERLAY_BYTES:
-        message = f"the files laid over the checkout are larger than {_MAX_OVERLAY_BYTES // 1024} KB, so no capsule is made"
-        raise UserError(message)
     recipe = CapsuleRecipe(
         redact_secrets(trial.setup) if trial.setup else None,
         trial.python,
         trial.image,
         tuple((name, _hide_value(name, value)) for name, value in trial.env),
-        make_env_spec(trial, rev, git=git).inputs,
+        spec.inputs,
         trial.setup_timeout,
     )
     capsule = Capsule(

@@ -10,7 +10,7 @@ from threading import Event
 
 from regreen.domain.errors import AnalysisFailed
 from regreen.domain.languages import TestListener
-from regreen.domain.models import Failure, RunResult
+from regreen.domain.models import Failure, PreparedEnv, RunResult
 from regreen.domain.ports import Box, Git, Sandbox
 from regreen.isolation import run_in_child
 from regreen.logs.ci_log import read_failures
@@ -119,12 +119,16 @@ def run_fresh(
     *,
     git: Git,
     sandbox: Sandbox,
+    env: PreparedEnv | None = None,
     listeners: Sequence[TestListener] = (),
     seconds: float | None = None,
     cancel: Event | None = None,
 ) -> CommandRun:
-    """Run the command once in a fresh box at `rev`; tests that are listened to for so many seconds at most."""
-    with open_box(trial, rev, git=git, sandbox=sandbox, cancel=cancel) as box:
+    """Run the command once in a fresh box at `rev`; tests that are listened to for so many seconds at most.
+
+    `env` as in `open_box`.
+    """
+    with open_box(trial, rev, git=git, sandbox=sandbox, env=env, cancel=cancel) as box:
         return run_in_box(box, trial, listeners=listeners, seconds=seconds, cancel=cancel)
 
 

@@ -322,10 +322,19 @@ def _digest_inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git)
 
 
 def open_box(
-    trial: Trial, rev: str, *, git: Git, sandbox: Sandbox, cancel: Event | None = None
+    trial: Trial,
+    rev: str,
+    *,
+    git: Git,
+    sandbox: Sandbox,
+    env: PreparedEnv | None = None,
+    cancel: Event | None = None,
 ) -> Box:
-    """A fresh box with `rev` and the overlay at /work, prepared; run `trial.command` in it with `trial.env`."""
-    env = prepare_environment(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
+    """A fresh box with `rev` and the overlay at /work, prepared; run `trial.command` in it with `trial.env`.
+
+    `env` is what `prepare_environment` returned for the same trial and revision; without it, it is asked here.
+    """
+    env = env or prepare_environment(trial, rev, git=git, sandbox=sandbox, cancel=cancel)
     return sandbox.open(env, git.archive(rev, trial.read_overlay(rev, git)), trial.limits)
 
 

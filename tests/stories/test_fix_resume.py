@@ -30,15 +30,16 @@ BROKEN = CALC.replace("result += value", "result = value")
 
 
 class CountingSandbox:
-    """A sandbox that counts its boxes, and is interrupted when there are so many."""
+    """A sandbox that counts its boxes and how often it is asked for an environment, and is interrupted when there are so many."""
 
     def __init__(self, sandbox: Sandbox, most: int = 10_000) -> None:
         self.name, self.sandbox, self.most = sandbox.name, sandbox, most
-        self.opened = 0
+        self.opened = self.prepared = 0
 
     def prepare(
         self, spec: EnvSpec, tree: Iterable[bytes], cancel: Event | None = None
     ) -> PreparedEnv:
+        self.prepared += 1
         return self.sandbox.prepare(spec, tree, cancel)
 
     def pythons(self) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from regreen.cli import cli
-from regreen.proofs.prove import ProofJob, prove_change
+from regreen.proofs.prove import ProofJob, ProofResult, prove_change
 from regreen.runs.trial import Trial
+from tests.stories.test_fix_resume import CountingSandbox
 from tests.unit.repairs import SETUP, Repository, sandbox_or_skip
 
 pytestmark = pytest.mark.sandbox
@@ -203,6 +204,27 @@ def test_a_test_that_does_not_end_without_the_change_proves_it(made: Repository)
         "tests/test_calc.py::test_drain, which runs before it, does not end"
         in found["test_more"][1]
     )
+
+
+def test_four_runs_look_up_two_environments_and_large_tests_have_no_capsule(
+    made: Repository,
+) -> None:
+    base = made.commit("base", {"calc.py": BEFORE})
+    test = "import calc\n\n\ndef test_zero():\n    assert calc.divide(1, 0) is None\n"
+    trial = Trial(("python", "-m", "pytest"), setup=SETUP, timeout=60)
+
+    def prove(text: str) -> tuple[ProofResult, CountingSandbox]:
+        head = made.commit("divide", {"calc.py": AFTER, "tests/test_calc.py": text})
+        sandbox = CountingSandbox(sandbox_or_skip())
+        job = ProofJob(trial, base, head, mutants=0)
+        return prove_change(job, git=made.open(), sandbox=sandbox), sandbox
+
+    small, sandbox = prove(test)
+    assert (small.verdict, small.capsule is not None) == ("proven", True)
+    assert (sandbox.prepared, sandbox.opened) == (3, 5)  # one of each for the capsule
+    large, sandbox = prove(test + "# as real test files are\n" * 1000)
+    assert (large.verdict, large.capsule) == ("proven", None)
+    assert (sandbox.prepared, sandbox.opened) == (2, 4)
 
 
 CLAMP = """\
