@@ -416,18 +416,7 @@ class _Proof:
 
         The environments are looked up once, before: each look-up takes a process, and that as long as a short run.
         """
-        started = time.monotonic()
-        environments = [
-            prepare_environment(
-                self._make_trial(tests, overlay, rev),
-                rev,
-                git=self.git,
-                sandbox=self.sandbox,
-                cancel=self.cancel,
-            )
-            for rev, overlay in sides
-        ]
-        self.seconds["environment"] += time.monotonic() - started
+        environments = [self._prepare(rev, tests, overlay) for rev, overlay in sides]
         with ContextThreadPool(2 * len(sides)) as pool:
             submitted = [
                 [
@@ -437,6 +426,17 @@ class _Proof:
                 for _ in range(2)
             ]
             return [[run.result() for run in runs] for runs in submitted]
+
+    def _prepare(
+        self, rev: str, tests: Sequence[ChangedTest], overlay: Mapping[str, bytes]
+    ) -> PreparedEnv:
+        started = time.monotonic()
+        trial = self._make_trial(tests, overlay, rev)
+        env = prepare_environment(
+            trial, rev, git=self.git, sandbox=self.sandbox, cancel=self.cancel
+        )
+        self.seconds["environment"] += time.monotonic() - started
+        return env
 
     def _repair_pytest_start(self, output: str) -> bool:
         """Change what keeps pytest itself from starting; whether there was such a thing."""
@@ -652,7 +652,7 @@ class _Proof:
         if not survivors and self._untried:
             return (
                 "inconclusive",
-                f"and there was no time for the {self._untried} faults that could be put into the changed lines",
+                f"and the {self._untried} faults that could be put into the changed lines could not be tried",
             )
         if not survivors:
             return "inconclusive", "and no fault could be put into the changed lines"
@@ -681,7 +681,9 @@ class _Proof:
         for what, candidate in faults:
             if not left:
                 return
-            run = self._run_fault(left, candidate)
+            files = _encode_candidate(candidate)
+            env = self._prepare(self.job.head, left, files)
+            run = self._run(self.job.head, left, files, env)
             for test in list(left):
                 failed = _select(test, run.tests)
                 seen = [_classify_failure(one, frozenset()) for one in _list_failures(run, failed)]
@@ -760,7 +762,10 @@ class _Proof:
                 break
             some = faults[at : at + _BOXES]
             with ContextThreadPool(_BOXES) as pool:
-                runs = [pool.submit(self._run_fault, self.parts.tests, x) for _, x in some]
+                runs = [
+                    pool.submit(self._run, self.job.head, self.parts.tests, _encode_candidate(x))
+                    for _, x in some
+                ]
                 ends = [run.result().tests for run in runs]
             for (mutant, candidate), words in zip(some, ends, strict=True):
                 failed = [name for name in own if words.get(name) == "failed"]
@@ -769,10 +774,6 @@ class _Proof:
                     killer = failed[0] if failed else None
                     tried.append((replace(mutant, killed_by=killer), candidate))
         return tried
-
-    def _run_fault(self, tests: Sequence[ChangedTest], candidate: Candidate) -> CommandRun:
-        files = {path: text.encode("utf-8", "surrogateescape") for path, text in candidate.items()}
-        return self._run(self.job.head, tests, files)
 
     def _make_engine(self, words: Mapping[str, str], stop: StopCondition) -> WarmEngine:
         trial = replace(self.job.trial, command=self._command(self.parts.tests), title=None)
@@ -963,6 +964,10 @@ def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
     if not failure.kind or failure.kind == "error":
         return _Red("other", text)
     return _Red("crash", text)
+
+
+def _encode_candidate(candidate: Candidate) -> dict[str, bytes]:
+    return {path: text.encode("utf-8", "surrogateescape") for path, text in candidate.items()}
 
 
 def _list_direct_faults(sources: Sequence[PatchedFile]) -> list[tuple[str, Candidate]]:

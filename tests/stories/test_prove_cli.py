@@ -206,6 +206,37 @@ def test_a_test_that_does_not_end_without_the_change_proves_it(made: Repository)
     )
 
 
+COMPILED = """\
+from pathlib import Path
+
+assert Path(__file__).with_name("fast.so").exists(), "it is not built"
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "build", "verdict", "why"),
+    [
+        ("", "true", "nothing_to_prove", "notices faults in the changed lines"),
+        (COMPILED, "cd /env/lib/python3*/site-packages/calc && touch fast.so", "inconclusive", "could not be tried"),
+    ],
+)  # fmt: skip
+def test_faults_are_put_into_the_tree_where_a_copy_of_it_is_installed(
+    start: str, build: str, verdict: str, why: str, made: Repository
+) -> None:
+    manifest = '[project]\nname = "calc"\nversion = "1"\n[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+    files = {"pyproject.toml": manifest, "src/calc/__init__.py": start + BEFORE}
+    base = made.commit("base", {**files, "tests/test_calc.py": ""})
+    test = "import calc\n\n\ndef test_half():\n    assert calc.half(3) == 1.5\n"
+    files["src/calc/__init__.py"] = (start + BEFORE).replace("a / 2", "a * 0.5")
+    made.commit("faster", {**files, "tests/test_calc.py": test})
+    setup = (
+        f"pip install -q pytest setuptools wheel\npip install -q --no-build-isolation .\n{build}"
+    )
+    (found,) = _prove(made, base, "--setup", setup)["tests"]
+    assert (found["base"], found["head"], found["verdict"]) == ("pass", "pass", verdict)
+    assert why in found["reason"]
+
+
 def test_four_runs_look_up_two_environments_and_large_tests_have_no_capsule(
     made: Repository,
 ) -> None:

@@ -6,6 +6,7 @@ imported here. It reads a JSON job from the file in its first argument and write
 
 import ast
 import gc
+import importlib.util
 import json
 import os
 import signal
@@ -656,22 +657,60 @@ def _class_head(node):
     )
 
 
+def _find_copies(candidates):
+    """The folders of the tree with packages that are imported from a copy in the environment; whether one is compiled."""
+    folders, compiled = [], False
+    for path in sorted({path for files in candidates for path in files if path.endswith(".py")}):
+        name, folder = os.path.splitext(os.path.join(ROOT, path))[0], ""
+        while not folder or os.path.exists(os.path.join(folder, "__init__.py")):
+            name, folder = os.path.basename(folder or name), os.path.dirname(folder or name)
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):  # a name with a dot, `__main__`
+            spec = None
+        if spec and "-packages" in (spec.origin or "") and folder not in folders:
+            folders.append(folder)
+            compiled = compiled or _holds_compiled(spec)
+    return folders, compiled
+
+
+def _holds_compiled(spec):
+    walked = (os.walk(place) for place in spec.submodule_search_locations or ())
+    names = (name for folders in walked for _, _, names in folders for name in names)
+    return any(name.endswith((".so", ".pyd")) for name in names)
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.path.insert(0, ROOT) if job.get("root_on_path", True) else None
+    session = Session(job)
+    copied, compiled = _find_copies(job["candidates"])
+    if (
+        compiled
+    ):  # no candidate changes what the tests import, and the tree alone cannot be imported
+        session.results = {"verdicts": [_UNTRIED for _ in job["candidates"]]}
+        _write_results(session)
+        return
+    if copied:
+        sys.path[:0] = copied
+        path = [*copied, *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(path)
     import pytest
 
-    session = Session(job)
     sys.setprofile(session._profile)
     args = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"] + job["args"] + job["paths"]
     try:
         pytest.main(args, plugins=[session])
     finally:
-        with open(sys.argv[2], "w", encoding="utf-8") as file:
-            json.dump(session.results, file)
+        _write_results(session)
+
+
+def _write_results(session):
+    with open(sys.argv[2], "w", encoding="utf-8") as file:
+        json.dump(session.results, file)
 
 
 if __name__ == "__main__":
