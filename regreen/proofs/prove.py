@@ -406,8 +406,8 @@ class _Proof:
         return tuple(proofs)
 
     def _run_both_sides(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns]:
-        sides = ((self.job.head, {}), (self.job.base, self.overlay))
-        return [_SidedRuns(*runs) for runs in self._run_twice(tests, *sides)]
+        runs = self._run_twice(tests, (self.job.head, {}), (self.job.base, self.overlay))
+        return [_SidedRuns(*sided) for sided in runs]
 
     def _run_twice(
         self, tests: Sequence[ChangedTest], *sides: tuple[str, Mapping[str, bytes]]
