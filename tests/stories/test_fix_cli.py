@@ -406,8 +406,8 @@ def test_a_command_that_was_green_before_shows_nothing(
         "+        result += value\n", "+        result = result + value\n"
     )
     more = f"{TESTS}\n\ndef test_more():\n    assert True\n"
-    lines = (text.splitlines(keepends=True) for text in (TESTS, more))
-    patch += "".join(unified_diff(*lines, "a/tests/test_calc.py", "b/tests/test_calc.py"))
+    old, new = TESTS.splitlines(keepends=True), more.splitlines(keepends=True)
+    patch += "".join(unified_diff(old, new, "a/tests/test_calc.py", "b/tests/test_calc.py"))
     before = {"command": "pytest -q", "failures": []}
     code, document = judged(repository, tmp_path, patch, run=True, before=before)
     assert code == 0
