@@ -29,7 +29,7 @@ from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import calibrate_distribution, calibrate_probability
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
-from regreen.code.markdown_sanitizer import count_noun
+from regreen.code.markdown_sanitizer import code_span, count_noun
 from regreen.domain.models import Cost
 from regreen.domain.ports import Git
 from regreen.packages.lock_edits import PackageUpgrade
@@ -514,8 +514,8 @@ def measure_slowdown(result: Bisection) -> float | None:
     return median(factors) if factors else None
 
 
-def render_headline(result: Bisection) -> str:
-    """The result in one sentence."""
+def render_headline(result: Bisection, *, is_named: bool = False) -> str:
+    """The result in one sentence; `is_named`: it follows the name of the command where there is a culprit."""
     verb = "repaired" if result.find_fix else "broke"
     what = f"made it {'faster' if result.find_fix else 'slower'}" if result.slower else f"{verb} it"
     match result.outcome:
@@ -525,10 +525,12 @@ def render_headline(result: Bisection) -> str:
             package = f"{_name_upgrade(result.dependency)}, in " if result.dependency else ""
             factor = measure_slowdown(result)
             what += f", {factor:.1f} times as long" if factor else ""
-            return (
-                f"{package}{result.culprit.sha[:12]} {what} ({how}, {result.probability:.1%}): "
-                f"{result.culprit.subject}"
+            blamed, does = (
+                f"{package}{result.culprit.sha[:12]}",
+                "passes" if result.find_fix else "fails",
             )
+            head = f"{does} since {blamed}" if is_named else f"{blamed} {what}"
+            return f"{head} ({how}, {result.probability:.1%}): {result.culprit.subject}"
         case "narrowed":
             return f"one of {len(result.credible_set)} commits {what}; the tests cannot tell them apart"
         case "none":
@@ -602,7 +604,7 @@ def render_text(result: Bisection) -> str:
         + (f", Python {result.python}" if result.python else ""),
     ]
     if result.untestable:
-        lines += [f"  skipped  {len(result.untestable)} commits could not be tested"]
+        lines += [f"  skipped  {count_noun(len(result.untestable), 'commit')} could not be tested"]
     lines += [f"  note     {note}" for note in result.notes]
     lines += [f"  repeat   {result.repeat}"] if result.repeat else []
     return "\n".join(lines)
@@ -610,8 +612,12 @@ def render_text(result: Bisection) -> str:
 
 def render_markdown(result: Bisection, next_steps: str = "") -> str:
     """Render for a comment; `next_steps` is Markdown that follows the headline."""
-    lines = [f"**{_escape_markup(render_headline(result))}**", ""]
+    command = "" if result.slower or result.outcome != "found" else code_span(result.command, 120)
+    headline = _escape_markup(render_headline(result, is_named=bool(command)))
+    lines = [f"**{command} {headline}**" if command else f"**{headline}**", ""]
     lines += [next_steps, ""] if next_steps else []
+    failures = [] if result.slower else (result.signature or "").split(" | ")
+    lines += [f"- fails with: {code_span(failure)}" for failure in failures if failure.strip()]
     if result.culprit:
         lines += [  # outside of a code span GitHub makes the commit a link
             f"- commit {result.culprit.sha} by {_escape_markup(result.culprit.author)}, {_format_date(result.culprit.date)}"
@@ -639,12 +645,22 @@ def render_markdown(result: Bisection, next_steps: str = "") -> str:
         f"- {describe_runs(result)}",
         f"- searched: {over}{count_noun(result.builds, 'environment')}, in {result.seconds:.0f} s",
     ]
-    if result.untestable:
-        lines += [f"- {len(result.untestable)} commits could not be tested"]
+    lines += [f"- not checked: {_describe_unchecked(result)}"] if result.posterior else []
     lines += [f"- {_escape_markup(note)}" for note in result.notes]
     lines += [f"- repeat it: `{result.repeat}`"] if result.repeat else []
     lines += _posterior_plot(result)
     return "\n".join([*lines, "", *_list_runs(result)])
+
+
+def _describe_unchecked(result: Bisection) -> str:
+    """Which commits of the range were not run, and which could not be tested."""
+    ran = {run.sha for run in result.observations}
+    left = sum(point.sha not in ran for point in result.posterior)
+    whole = count_noun(len(result.posterior), "commit")
+    parts = [f"{left} of {whole} were not run, the others decide"] if left else []
+    skipped = count_noun(len(result.untestable), "commit")
+    parts += [f"{skipped} could not be tested"] if result.untestable else []
+    return "; ".join(parts) or "nothing"
 
 
 def _list_runs(result: Bisection) -> list[str]:

@@ -20,6 +20,7 @@ from regreen.bisect.result import BisectionOutcome, RunOutcome, SearchStep
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import CulpritSearch, calibrate_probability
 from regreen.bisect.verdict_memory import CommitRun
+from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError
 from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import Commit
@@ -156,7 +157,8 @@ class BisectSession:
                 self.log.record_run(self._explore_commit(trunk[at]))
             ]
             outcome, reason = self.judge(runs[0])
-            self.say(f"{trunk[at][:12]} {outcome} ({reason}), {step} commits back")
+            verb = {"pass": "passes", "fail": "fails"}.get(outcome, "cannot be tested")
+            self.say(f"{trunk[at][:12]} {verb} ({reason}), {count_noun(step, 'commit')} back")
             if outcome == "pass":
                 return trunk[at]
             if at == 0:

@@ -119,10 +119,19 @@ class PatchedRuns:
 
 @dataclass(frozen=True, slots=True)
 class GuiltyCommit:
-    """The commit that broke it."""
+    """The commit that broke it; `date` is ISO 8601, `probability` a bisection's."""
 
     sha: str
     subject: str = ""
+    author: str = ""
+    date: str = ""
+    probability: float | None = None
+
+    @classmethod
+    def read_commit(cls, git: Git, sha: str, probability: float | None = None) -> GuiltyCommit:
+        """What the repository says of a commit that broke it."""
+        commit = git.commit(sha)
+        return cls(sha, commit.subject, commit.author, commit.date.isoformat(), probability)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def judge_revert(
     case = _reproduce_failure_as_case(job, git=git, sandbox=sandbox, say=say, over=over)
     if isinstance(case, CheckReason):
         return GateReport("needs_human", (case,))
-    by = GuiltyCommit(culprit, git.commit(culprit).subject)
+    by = GuiltyCommit.read_commit(git, culprit)
     return verify_proposal(case, Proposal("revert", git.diff(job.rev, commit), "", "", by)).report
 
 

@@ -10,7 +10,7 @@ from regreen.code.diff import parse
 from regreen.code.markdown_sanitizer import code_span, count_noun
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
-from regreen.fixers.case import Attempt, FixResult, Hypothesis, OtherJobRun
+from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, Hypothesis, OtherJobRun
 
 _OUTCOME_TEXTS = {
     "fixed": "fixed",
@@ -103,24 +103,22 @@ def describe_changed_files(patch: str) -> str:
     return f"The patch changes {shown}{more}." if files else ""
 
 
+def describe_blame(culprit: GuiltyCommit) -> str:
+    """Who made the commit and when, and how sure a bisection is of it, as far as it is known."""
+    who = f"by {culprit.author} on {culprit.date[:10]}" if culprit.author else ""
+    sure = "" if culprit.probability is None else f"probability {culprit.probability:.1%}"
+    return ", ".join(filter(None, (who, sure)))
+
+
 def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) -> Iterator[str]:
     yield _first_line(result, branch=branch, is_waiting=is_waiting)
     # on a branch, or where the patch waits, the paragraph above has named them
     if result.patch and branch is None and not is_waiting:
         yield f"\n{describe_changed_files(result.patch)}"
-    if result.rung == "revert" and result.culprit:
-        subject = _sanitize_text(result.culprit.subject)
-        yield (
-            f"\n{code_span(result.culprit.sha[:12])} ({subject}) broke it, and this takes it back. If that change was "
-            "meant, close this and update the failing tests instead."
-        )
-    if result.reason:
-        yield f"\n{_sanitize_text(result.reason)}"
-    if result.cause and not (result.rung == "revert" and result.culprit):
-        yield f"\n**Cause.** {_sanitize_sentence(result.cause)}"
-    if result.culprit and result.culprit.sha[:12] not in (result.cause or ""):
-        yield f"\n**Broken by** {code_span(result.culprit.sha[:12])} {_sanitize_text(result.culprit.subject)}"
+    yield from _cause_lines(result)
     yield from _proof_table(result)
+    if result.after and not _ran_tests(result):
+        yield "\nNot checked: the project's tests were not run with this patch."
     yield from _gate_lines(result)
     yield from _other_job_lines(result)
     if result.reflection:
@@ -146,6 +144,26 @@ def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) 
             yield _make_details("The patch", _fence_patch(result.patch))
     if shown := render_environment(result.environment):
         yield f"\n{shown}"
+
+
+def _cause_lines(result: FixResult) -> Iterator[str]:
+    """Why it fails, and which commit broke it, with how sure that is."""
+    culprit, cause = result.culprit, result.cause or ""
+    blame = _sanitize_text(describe_blame(culprit)) if culprit else ""
+    if culprit and result.rung == "revert":
+        about = ", ".join(filter(None, (_sanitize_text(culprit.subject), blame)))
+        yield (
+            f"\n{code_span(culprit.sha[:12])} ({about}) broke it, and this takes it back. If that change was "
+            "meant, close this and update the failing tests instead."
+        )
+    if result.reason:
+        yield f"\n{_sanitize_text(result.reason)}"
+    if cause and not (result.rung == "revert" and culprit):
+        origin = f" (the commit is {blame})" if culprit and culprit.sha[:12] in cause else ""
+        yield f"\n**Cause.** {_sanitize_sentence(cause)}{origin if blame else ''}"
+    if culprit and culprit.sha[:12] not in cause:
+        about = " ".join(filter(None, (_sanitize_text(culprit.subject), blame and f"({blame})")))
+        yield f"\n**Broken by** {code_span(culprit.sha[:12])} {about}"
 
 
 def _first_line(result: FixResult, *, branch: str | None, is_waiting: bool) -> str:
@@ -214,6 +232,14 @@ def _proof_table(result: FixResult) -> Iterator[str]:
     if result.strength and result.strength.mutants:
         killed, made = result.strength.killed, result.strength.mutants
         yield f"| {made} faults put into the patched lines, one at a time | | {killed} are noticed by the tests |"
+
+
+def _ran_tests(result: FixResult) -> bool:
+    """Whether tests ran with the patch, or the safety checks or other jobs say what is known of them."""
+    told = [failure.names_test for failure in result.before.failures]
+    told += [reason.check == "suite" for reason in (result.gate.reasons if result.gate else ())]
+    told += [run.outcome == "passed" for run in result.other_jobs]
+    return any(told) or bool(result.after and result.after.kept)
 
 
 def _list_failures(failures: Sequence[Failure]) -> str:
@@ -324,7 +350,7 @@ def format_failure(failure: Failure) -> str:
     place = f"{failure.path}:{failure.line}" if failure.path and failure.line else ""
     where = f" ({place})" if place and not failure.test.startswith(place) else ""
     text = failure.message if failure.test.endswith(f": {failure.kind}") else failure.summary
-    return f"{failure.test}: {text[:220]}{where}"
+    return f"{failure.test}{where}: {text[:220]}"  # a message can end with the marks of a diff
 
 
 def _sanitize_text(words: str) -> str:

@@ -73,6 +73,9 @@ class FailureSignature:
         where = f" in {self.frame}" if self.frame else ""
         status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
         words = [*self.tests[:3], f"{summary}{where}" if summary else ""]
+        if self.says and all(self.says):  # then each test has its own message
+            words = [f"{t}: {say}" for t, say in zip(self.tests, self.says, strict=False)][:3]
+        words += [f"and {len(self.tests) - 3} more"] if len(self.tests) > 3 else []
         return " | ".join([word for word in words if word] or [status])
 
     def to_json(self) -> dict[str, object]:

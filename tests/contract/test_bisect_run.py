@@ -573,3 +573,18 @@ def test_a_module_that_is_missing_everywhere_ends_the_search_for_an_interpreter(
     assert found.culprit is None
     assert sum(line.startswith("trying Python") for line in said) == 1
     assert "let --setup install it" in report.render_headline(found)
+
+
+def test_how_far_a_search_without_a_good_commit_goes_back_is_said_in_words(
+    history: History, sandbox: Sandbox
+) -> None:
+    works = history.commit("works", use__py="")
+    history.commit("breaks", use__py="raise SystemExit(1)\n")
+    said: list[str] = []
+    run_bisection(
+        BisectJob(Trial(("python", "use.py"), timeout=60.0), verify=False),
+        git=GitRepository.open(history.path),
+        sandbox=sandbox,
+        progress=said.append,
+    )
+    assert f"{works[:12]} passes (exit 0), 1 commit back" in said

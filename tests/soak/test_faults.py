@@ -38,7 +38,7 @@ def bisection(weather: Weather) -> None:
     said = story.says("alice", f'/bisect test="{_TEST}"', on=issue)
     weather.passes()
     (answer,) = issue.comments
-    assert f"**{culprit[:12]} broke it (verified, " in answer
+    assert f"` fails since {culprit[:12]} (verified, " in answer
     (patch,) = story.pulls
     assert patch.raw.head_ref == f"regreen/revert-{culprit[:12]}"
     assert len(story.reactions(said)) == len(set(story.reactions(said)))

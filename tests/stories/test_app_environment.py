@@ -149,7 +149,7 @@ def test_bisect_needs_no_setup(project: Story, command: str) -> None:
     issue = project.issue("Sums are wrong")
     project.says("alice", command, on=issue)
     project.work()
-    assert f"**{culprit[:12]} broke it (verified, " in issue.comments[0]
+    assert f"` fails since {culprit[:12]} (verified, " in issue.comments[0]
     assert "Environment inferred from pyproject.toml:8" in issue.comments[0]
     assert "-e '.[test]'" in _stored(project, "bisect")["environment"]["setup"]
 

@@ -145,6 +145,14 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
     counted = "2 runs: 1 to search, 1 with single packages (1 more run known before)"
     assert f"- {counted}\n- searched: 6 commits, " in body
     assert f"<summary>{counted}</summary>" in body
+    assert "\n- not checked: 4 of 6 commits were not run, the others decide\n" in body
+    skipped = replace(found, command="python -m `x`", signature="t.py::a: 1 == 2 | t.py::b: 3 == 4")
+    culprit = BlamedCommit(sha, "Upgrade", "Ann", "2026-10-01T09:00:00+00:00")
+    skipped = replace(skipped, culprit=culprit, untestable=("d" * 40,))
+    body_named = bisection_body(skipped)
+    assert body_named.startswith(f"**`` python -m `x` `` fails since {sha[:12]} (likely, ")
+    assert "\n- fails with: `t.py::a: 1 == 2`\n- fails with: `t.py::b: 3 == 4`\n" in body_named
+    assert "; 1 commit could not be tested\n" in body_named
     assert [row.split(" | ")[0] for row in body.split("\n") if row.endswith("| 0.1 |")] == [
         "| known before",
         "| to search",

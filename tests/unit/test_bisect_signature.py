@@ -165,3 +165,11 @@ def test_a_kept_failure_holds_no_credential_and_still_is_the_same_failure() -> N
     assert matches_any(kept, [live])
     other = FailureSignature("exit", 1, (f"test_a.py::test_y[{token}]",), "ValueError", f"{token} is bad")  # fmt: skip
     assert not matches_any(other, [kept])
+
+
+def test_each_of_several_tests_keeps_its_own_message() -> None:
+    rows = [f"FAILED tests/test_a.py::test_{n} - assert {n} == 9" for n in range(4)]
+    two, four = (read_signature(failure("\n".join(rows[:count]))).text for count in (2, 4))
+    first = "tests/test_a.py::test_0: assert 0 == 9 | tests/test_a.py::test_1: assert 1 == 9"
+    assert two == first
+    assert four == f"{first} | tests/test_a.py::test_2: assert 2 == 9 | and 1 more"

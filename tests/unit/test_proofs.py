@@ -439,17 +439,24 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
         TriedMutant("calc.py", 9, "if x >= 1:", None, "limit"),
         TriedMutant("calc.py", 9, "if x > 2:", name, "limit"),
     )
-    check = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown, guard), mutants), required=False)  # fmt: skip
-    assert check.title == "Proven in part by test_limit; 3 of 4 faults in the changed lines are not noticed by tests/test_calc.py"  # fmt: skip
+    spent = {"environment": 1.0, "tests": 2.0, "proof": 3.5, "mutants": 0.5}
+    check = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown, guard), mutants, seconds=spent), required=False)  # fmt: skip
+    assert check.title == "Proven, but 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
     assert check.conclusion == "success"
-    assert check.summary.startswith("**Proven for a part of the change**: 3 of 4 faults in the changed lines would pass unnoticed, all of those in `add`.\n\n**Proven**: ")  # fmt: skip
+    assert check.summary.startswith(f"**{check.title}**, all of those in `add`.\n\n{name}: red\n\n- ")  # fmt: skip
+    assert (check.summary.count("3 of 4"), check.summary.count("roven, but")) == (1, 1)
+    assert (
+        "\n\nThese faults are not noticed by `tests/test_calc.py` (each line below "
+        in check.summary
+    )
+    assert "\n\nCost: no model; 5 s on this machine." in check.summary
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
     red = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), mutants), required=True, failing=["test_b.test_sum"])  # fmt: skip
     assert red.conclusion == "neutral", "a commit with failing tests gets no green"
     assert red.title == "Proven by test_limit; faults in the changed lines are not judged: tests fail at this commit"  # fmt: skip
     assert "(`test_b.test_sum`). Repair them first." in red.summary
     assert "calc.py:4" not in red.summary
-    assert "for a part" not in red.summary
+    assert "Proven, but" not in red.summary
     long = ProofResult("inconclusive", "the environment " * 20, (guard,))
     again = "regreen prove --base aaa --head bbb"
     for check in (proof_check("a" * 40, long, required=False, repeat=again), unproven_check("a" * 40, "no sandbox", again)):  # fmt: skip

@@ -271,7 +271,7 @@ def test_what_needs_thought_is_left(command: str, output: str) -> None:
     ("failure", "line"),
     [
         (Failure("a.py:3:5: F841", "F841", "unused", "a.py", 3), "a.py:3:5: F841: unused"),
-        (Failure("test_a", "AssertionError", "1 == 2", "a.py", 3), "test_a: AssertionError: 1 == 2 (a.py:3)"),
+        (Failure("test_a", "AssertionError", "1 == 2", "a.py", 3), "test_a (a.py:3): AssertionError: 1 == 2"),
     ],
 )  # fmt: skip
 def test_a_failure_is_told_without_saying_a_thing_twice(failure: Failure, line: str) -> None:

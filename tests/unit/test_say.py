@@ -37,8 +37,16 @@ from regreen.domain.models import (
 )
 from regreen.domain.repo_config import RepoConfig, ReviewConfig
 from regreen.domain.state_records import Dismissal
-from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, InitialFailure
+from regreen.fixers.case import (
+    Attempt,
+    FixResult,
+    GuiltyCommit,
+    InitialFailure,
+    OtherJobRun,
+    PatchedRuns,
+)
 from regreen.fixers.report import format_markdown
+from regreen.gate.judge import CheckReason, GateReport
 from tests.checkout import Checkout
 from tests.unit.test_bisect_picture import make_bisection
 
@@ -600,12 +608,25 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
         messages.fix_or_revert_title("test", FixResult("fixed", before=mixed))
         == "Fix 4 failures: a, …"
     )
-    culprit = GuiltyCommit("c" * 40, "Count income into budgets")
+    when, odds = "2026-01-02T03:04:05+00:00", 0.975
+    culprit = GuiltyCommit("c" * 40, "Count income into budgets", "Ada", when, odds)
     by_revert = replace(fix, rung="revert", culprit=culprit)
     title = messages.fix_or_revert_title("test", by_revert)
     assert title == "Revert “Count income into budgets” (fixes 3 tests)"
     body = messages.fix_body(by_revert, "test", "", format_markdown(by_revert), 2)
     assert "`test` of #2 fails." in body
+    unchecked = "Not checked: the project's tests were not run with this patch."
+    style = FixResult("fixed", before=InitialFailure("ruff check", 1, (lint,)), rung="recipe")
+    style = replace(style, after=PatchedRuns(0, 3))
+    assert unchecked in format_markdown(style)
+    with_tests = GateReport("allow", (CheckReason("suite", "4 tests still pass", "note"),))
+    for tested in (
+        replace(style, after=PatchedRuns(0, 3, kept=1)),
+        replace(style, before=mixed),
+        replace(style, gate=with_tests),
+        replace(style, other_jobs=(OtherJobRun("tests", "passed"),)),
+    ):
+        assert unchecked not in format_markdown(tested)
     assert "If that change was meant" in body
 
 
@@ -617,6 +638,13 @@ def test_the_list_of_commands_says_what_each_does() -> None:
 def test_a_package_that_broke_a_check_is_named_first_with_what_to_do() -> None:
     package = BlamedPackage("six", "1.16", "1.17")
     cause = messages.make_cause_document(RedCause("world", "it moved", "look", package=package))
+    blame = "by Ada on 2026-01-02, probability 97.5%"
+    assert f"`{'c' * 12}` (Count income into budgets, {blame}) broke it, and" in body
+    assert messages.describe_origin(culprit, is_own=False) == f"It is {blame}."
+    followed = replace(fix, rung="recipe", culprit=culprit, cause=f"{'c' * 12} left callers behind")
+    assert f" left callers behind (the commit is {blame})" in format_markdown(followed)
+    by_model = replace(fix, rung="model", culprit=culprit, cause="a sum starts at one")
+    assert f"`{'c' * 12}` Count income into budgets ({blame})" in format_markdown(by_model)
     check = messages.cause_check(
         "a" * 40, [cause | {"checks": ["test"], "action": "", "repeat": "regreen why -- pytest"}]
     )

@@ -525,8 +525,7 @@ class _FixFlow:
         if culprit is not None and culprit.sha[:12] in cause:
             own = git.commits(target.pull.base_sha, target.sha) if target.pull else ()
             is_own = any(commit.sha == culprit.sha for commit in own)
-            author = git.commit(culprit.sha).author
-            cause = f"{cause.rstrip('.')}. {messages.describe_origin(author, is_own=is_own)}"
+            cause = f"{cause.rstrip('.')}. {messages.describe_origin(culprit, is_own=is_own)}"
         customs = read_conventions(git, self._trusted_revision())
         title = customs.adapt_title(title)
         commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")

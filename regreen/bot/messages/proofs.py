@@ -14,6 +14,7 @@ from regreen.bot.messages.markup import (
     to_plain_line,
 )
 from regreen.domain.github import CheckRun, Conclusion
+from regreen.domain.models import Cost
 from regreen.proofs.prove import ProofResult
 
 PROOF_CHECK = "regreen/prove"
@@ -60,8 +61,13 @@ def describe_extent(result: ProofResult) -> str:
     silent = [name for name, is_noticed in noticed.items() if not is_noticed]
     names = ", ".join(code_span(name, 100) for name in silent[:5])
     more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
-    head = f"{lived} of {len(result.mutants)} faults in the changed lines would pass unnoticed"
+    head = f"**{_name_extent(result)}**"
     return f"{head}, all of those in {names}{more}." if silent else f"{head}."
+
+
+def _name_extent(result: ProofResult) -> str:
+    lived = sum(mutant.killed_by is None for mutant in result.mutants)
+    return f"Proven, but {lived} of {len(result.mutants)} faults in the changed lines would pass unnoticed"
 
 
 def format_proof(result: ProofResult) -> str:
@@ -109,12 +115,14 @@ def proof_check(
         for test in result.tests[:_MAX_ROWS]
     ]
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
-    verdict = f"**{_WORDS[result.verdict].capitalize()}**: {inline_prose(result.reason[:1000])}"
+    reason, extent = inline_prose(result.reason[:1000]), describe_extent(result)
+    verdict = reason if extent else f"**{_WORDS[result.verdict].capitalize()}**: {reason}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
-    if extent := describe_extent(result):
-        parts.insert(0, f"**Proven for a part of the change**: {extent}")
+    parts.insert(0, extent)
     if mutants_line := describe_mutants(result, lambda path: code_span(path, 200)):
         unnoticed = _list_unnoticed(result)
+        if extent:  # the first line has the numbers
+            mutants_line = f"these faults are {mutants_line.partition(' are ')[2]}"
         end = ":\n\n" if unnoticed else "."
         how = (
             " (each line below was put in the place of the one in the change, and none of these tests failed)"
@@ -138,6 +146,8 @@ def proof_check(
         why = "`prove.required` is false, so no proof blocks a merge"
         why = _UNJUDGED if result.verdict == "inconclusive" else why
         parts.append(explain_neutral(_RED_HEAD if failing else why))
+    spent = sum(result.seconds.values()) - result.seconds.get("tests", 0)  # which are in the proof
+    parts.append(Cost().describe(spent))  # and it asks no model
     summary = "\n\n".join([*(part for part in parts if part), *describe_repetition(repeat)])
     check = CheckRun(
         PROOF_CHECK,
@@ -174,9 +184,9 @@ def _make_title(result: ProofResult, unjudged: str) -> str:
         return f"{_WORDS[result.verdict].capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
     mutants_line = unjudged or describe_mutants(result)
-    lived = not unjudged and any(mutant.killed_by is None for mutant in result.mutants)
-    in_part = " in part" if lived else ""
-    return f"Proven{in_part} by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
+    if not unjudged and any(mutant.killed_by is None for mutant in result.mutants):
+        return _name_extent(result)
+    return f"Proven by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
 
 
 def _list_unnoticed(result: ProofResult) -> list[str]:

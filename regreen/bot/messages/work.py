@@ -25,12 +25,11 @@ from regreen.domain.github import Button, CheckRun
 from regreen.domain.models import Cost
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.environment.preparation import render_environment
-from regreen.fixers.case import FixResult
-from regreen.fixers.report import capitalize_sentence, describe_changed_files
+from regreen.fixers.case import FixResult, GuiltyCommit
+from regreen.fixers.report import capitalize_sentence, describe_blame, describe_changed_files
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
-_MAX_NAMED_FAILURES = 10
 _WAITS = " works and waits for approval"
 _WAITING_MARK = make_marker("waits")
 """Hidden behind the sentence that a patch waits, which is replaced by what becomes of the patch."""
@@ -88,9 +87,10 @@ def reproduce_fix(fix: FixResult) -> str:
     return make_command(("fix", "--rev", fix.rev[:12]), fix.setup, ("sh", "-c", command))
 
 
-def describe_origin(author: str, *, is_own: bool) -> str:
-    """Whose commit broke it; `is_own`: it is one of the pull request that is repaired."""
-    return f"It is a commit of this pull request, by {author}." if is_own else f"It is by {author}."
+def describe_origin(culprit: GuiltyCommit, *, is_own: bool) -> str:
+    """Whose commit broke it, and how sure that is; `is_own`: it is one of the pull request that is repaired."""
+    parts = ["a commit of this pull request"] * is_own + [describe_blame(culprit)]
+    return f"It is {', '.join(filter(None, parts))}." if any(parts) else ""
 
 
 def fix_opened(
@@ -332,17 +332,13 @@ def regression_title(branch: str, bisection: Bisection) -> str:
 
 
 def describe_regression(schedule: str, test: str, bisection: Bisection) -> str:
-    """What failed and how, for a regression's issue."""
+    """What failed, for a regression's issue."""
     factor, good = measure_slowdown(bisection), bisection.range.good or ""
     does = f"takes {factor:.1f} times as long as at {code_span(good[:12])}" if factor else "fails"
     parts = [
         f"The schedule {code_span(schedule)} found that this command {does}:",
         fence_code(test, "sh"),
     ]
-    shown = "" if bisection.slower else bisection.signature or ""
-    failures = [line for part in shown.split(" | ") if (line := part.strip())]
-    rows = [f"- {code_span(line)}" for line in failures[:_MAX_NAMED_FAILURES]]
-    parts += ["What fails:\n\n" + "\n".join(rows)] if rows else []
     again = "is as fast as before" if bisection.slower else "passes again"
     parts.append(f"This issue closes automatically when the command {again}.")
     return "\n\n".join(parts)

@@ -310,7 +310,7 @@ class RecipeRung:
             self.troubles.append(f"callers could not be looked for: {error}")
             return
         if made is not None:
-            culprit = GuiltyCommit(made.culprit, case.git.commit(made.culprit).subject)
+            culprit = GuiltyCommit.read_commit(case.git, made.culprit)
             asks = "another reading is possible: look whether this is what the change means"
             cause = f"{made.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to its callers: {made.summary}"
@@ -328,7 +328,7 @@ class RecipeRung:
             self.troubles.append(f"what was renamed could not be looked for: {error}")
             return
         if followed is not None:
-            culprit = GuiltyCommit(followed.culprit, case.git.commit(followed.culprit).subject)
+            culprit = GuiltyCommit.read_commit(case.git, followed.culprit)
             asks = "another reading is possible: look whether this is what the change means"
             cause = f"{followed.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to what uses it: {followed.summary}"

@@ -259,11 +259,11 @@ class RevertRung:
         if not suspects:
             return RungResult(note=f"bisection: {render_headline(found)}")
         hints = tuple(
-            f"the bisection blames {commit.sha[:12]} ({commit.subject}), probability {probability:.1%}"
-            for commit, probability in suspects
+            f"the bisection blames {commit.sha[:12]} ({commit.subject}), probability {commit.probability:.1%}"
+            for commit in suspects
         )
         best: PatchVerdict | None = None
-        for culprit, _ in suspects:
+        for culprit in suspects:
             judged: list[PatchVerdict] = []
             judgement = find_best_patch(
                 _propose_reverts(case, culprit), partial(_judge_and_append, judged, judge)
@@ -274,7 +274,7 @@ class RevertRung:
                     judgement, hints, "", "accepted", culprit, _describe_cause(culprit)
                 )
             best = best or judgement
-        alone = suspects[0][0] if len(suspects) == 1 else None
+        alone = suspects[0] if len(suspects) == 1 else None
         if best is not None:
             return RungResult(
                 best, hints, "", best.outcome, best.proposal.culprit, best.proposal.cause
@@ -285,17 +285,16 @@ class RevertRung:
         )
 
 
-def _find_suspects(case: RepairCase, found: Bisection) -> list[tuple[GuiltyCommit, float]]:
+def _find_suspects(case: RepairCase, found: Bisection) -> list[GuiltyCommit]:
     """The culprit, or the few suspects that the search left, for want of time too; their reverts decide."""
     if found.culprit is not None:
-        return [(GuiltyCommit(found.culprit.sha, found.culprit.subject), found.probability)]
+        return [GuiltyCommit.read_commit(case.git, found.culprit.sha, found.probability)]
     likely = [one for one in found.credible_set if one.probability >= _LIKELY]
     left = likely if found.outcome == "undecided" else found.credible_set
     if found.outcome not in {"narrowed", "undecided"} or len(left) > _MAX_SUSPECTS:
         return []
     return [
-        (GuiltyCommit(suspect.sha, case.git.commit(suspect.sha).subject), suspect.probability)
-        for suspect in left
+        GuiltyCommit.read_commit(case.git, suspect.sha, suspect.probability) for suspect in left
     ]
 
 
@@ -382,7 +381,7 @@ def _find_standing_changes(case: RepairCase, sha: str) -> tuple[dict[str, str], 
 def _find_only_commit(case: RepairCase) -> GuiltyCommit | None:
     """The only commit of the change under repair, if it has one: bisection is then not needed."""
     commits = case.git.commits(case.base, case.rev) if case.base is not None else []
-    return GuiltyCommit(commits[0].sha, commits[0].subject) if len(commits) == 1 else None
+    return GuiltyCommit.read_commit(case.git, commits[0].sha) if len(commits) == 1 else None
 
 
 def _make_revert_patches(case: RepairCase, sha: str) -> Iterator[tuple[str, str]]:
