@@ -411,8 +411,8 @@ class GitHub(Protocol):
         """
         ...
 
-    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[[str, str], str]) -> None:
-        """Replace the text of each of our reviews whose marker begins with `start`; `rewrite` gets the marker and the text."""
+    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[..., str]) -> None:
+        """Replace each of our reviews whose marker begins with `start`, by its marker, text, and all addresses by marker."""
         ...
 
     def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:

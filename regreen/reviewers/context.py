@@ -150,6 +150,7 @@ class ReviewContext:
     config: RepoConfig = field(default_factory=RepoConfig)
     title: str = ""
     body: str = ""
+    linked_issues: tuple[int, ...] = ()
     tests: Trial | None = None
     run_tests: bool = False
     no_tests: str = ""

@@ -369,7 +369,7 @@ class ReviewJob:
     `tests` says how the tests run; they run only with `run_tests`; `no_tests` is why they must not.
     `find_claim_tests` is called once a model's claim is to be tested, `find_sandbox` once a compiler is to run;
     `may_run`: compilers may run the change's own code, such as build scripts.
-    `max_comments` limits this review; callers lower it on later pushes. `index` caches what is read of the repository.
+    `body` ends with the texts of the `linked_issues`. `max_comments` limits this review, on later pushes to less. `index` caches what is read of the repository.
     `weights` calibrates a model's claims. `cpu_seconds` is the CPU time of all analyzers together; those that are not
     done by then are skipped.
     """
@@ -379,6 +379,7 @@ class ReviewJob:
     diff: str | None = None
     title: str = ""
     body: str = ""
+    linked_issues: tuple[int, ...] = ()
     config: RepoConfig = field(default_factory=RepoConfig)
     min_confidence: float | None = None
     max_comments: int | None = None
@@ -561,6 +562,7 @@ def make_context(
         config=with_dimensions_of_all_paths(job.config),
         title=job.title,
         body=job.body,
+        linked_issues=job.linked_issues,
         tests=job.tests,
         run_tests=job.run_tests,
         no_tests=job.no_tests,

@@ -51,7 +51,9 @@ def test_nothing_that_is_written_to_github_carries_a_credential(hub: Hub) -> Non
     github.post_issue("<!-- regreen:b -->", said, said)
     inline = InlineComment("numbers.py", 19, 19, "RIGHT", said)
     github.post_review(pull.number, pull.head_sha, "<!-- regreen:c -->", said, [inline])
-    github.rewrite_reviews(pull.number, "<!-- regreen:c", lambda _, body: f"{body}; {said}")
+    github.rewrite_reviews(
+        pull.number, "<!-- regreen:c", lambda _, body, urls: f"{urls.popitem()[1]} {body}; {said}"
+    )
     github.rewrite_reviews(pull.number, "<!-- regreen:d", lambda *_: "another's text")
     github.post_check_run(CheckRun("Regreen", pull.head_sha, "x", said, said, "neutral", text=said))
     everything = "".join(

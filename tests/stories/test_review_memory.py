@@ -91,14 +91,22 @@ def test_an_earlier_review_tells_after_each_push_what_is_fixed_open_new_and_dism
     wanted = pull.remarks[-1][2].split("/dismiss ")[1].split("`")[0]
     story.says("alice", f"/dismiss {wanted} meant", on=pull)
     story.work()
-    for shown in pull.reviews:
-        assert re.match(r"\*\*Findings at `\w+`: \d fixed, \d still open, 1 dismissed\*\* ", shown)
+    dismissed = rf"Dismissed:\n\n- `.+` .+ \(`{wanted}`\); dismissed by `alice`, the author of this change, on \S+: meant\n\n"
+    first, second = pull.reviews
+    lead = r"\*\*Findings at `\w+`: \d fixed, \d still open, 1 dismissed\*\* \S+\n\n"
+    assert re.match(lead + "Fixed:", first)
+    assert re.search(dismissed, first)
+    assert re.match(lead + dismissed, second), "of the same head: no list twice"
+    assert "as it was posted" not in second, "nothing was pushed since"
     story.pushes(pull, {"shop/other.py": MENDED, "shop/third.py": MENDED})
     story.work()
-    first = pull.reviews[0]
-    assert re.match(
-        rf"\*\*Findings at `{pull.raw.head_sha[:12]}`: {2 * count} fixed, none open\*\* ", first
+    first, second = pull.reviews
+    counts = rf"{3 * count - 1} fixed, 1 dismissed, none open"
+    assert re.match(rf"\*\*Findings at `{pull.raw.head_sha[:12]}`: {counts}\*\* ", second), (
+        "what was dismissed and then mended is still counted"
     )
+    assert second.count("as it was posted") == 1
+    assert re.match(r"What became of its findings stands in \[a later review\]\(\S+#pullrequestreview-\d+\)\.\n\n", first)  # fmt: skip
     assert first.count("as it was posted") == 1
     assert first.endswith(f"</summary>\n\n{before}\n\n</details>"), "nothing of it is lost"
 

@@ -266,4 +266,8 @@ def test_a_linked_issue_is_part_of_what_the_change_means_to_do(tell: Tell) -> No
     story.work()
     assert story.model is not None
     assert "The shop refuses orders above ten." in str(story.model.asked[0])
+    parts = [part.what for part in story.regreen.store.ledger()[0].sent]
+    title = "the pull request's title and text"
+    assert parts[:2] == [title, f"the title and text of issue #{issue.raw.number}"]
+    assert "4711" not in str(parts), "an issue that is not there was not sent"
     assert "Sells." in (pull.check.summary or "")

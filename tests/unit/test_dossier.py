@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from regreen.adapters.git.repository import GitRepository
 from regreen.code.diff import parse
+from regreen.domain.models import Cost, ModelAnswer, ModelRequest, SentPart
+from regreen.domain.repo_config import RepoConfig, ReviewConfig
 from regreen.domain.text_limits import shorten_text
-from regreen.reviewers.context import ReviewContext
+from regreen.reviewers.context import EarlierFinding, ReviewContext
 from regreen.reviewers.model.change_listing import make_portions
+from regreen.reviewers.model.claims import ModelClaim
 from regreen.reviewers.model.model_reviewer import brings_harmful_code
 from regreen.reviewers.model.related_code import find_related_code
+from regreen.reviewers.model.verify import ask_verifier
 from tests.checkout import Checkout
 
 Shown = Callable[..., tuple[ReviewContext, str]]
@@ -38,6 +43,25 @@ def shown(tmp_path: Path) -> Shown:
         return context, portion.text
 
     return made
+
+
+def test_each_text_of_a_prompt_is_named_among_what_was_sent(shown: Shown) -> None:
+    context, _ = shown({"shop_py": "x = 1\n"}, {"shop_py": "x = 2\n"})
+    config = RepoConfig(review=ReviewConfig(instructions="Mind the prices."))
+    (portion,), _ = make_portions(replace(context, config=config, linked_issues=(3, 5)), None)
+    about = ("title and text of issue #3", "title and text of issue #5", "the instructions")
+    assert all(what in str(portion.sent) for what in about)
+    asked: list[ModelRequest] = []
+
+    class Reader:
+        def ask(self, request: ModelRequest) -> ModelAnswer:
+            asked.append(request)
+            return ModelAnswer("", (), "refusal", Cost(), "scripted")
+
+    known = EarlierFinding("f" * 64, "shop.py", "Prices are wrong", "x=1")
+    claim = ModelClaim("shop.py", 1, "t", "i", "h", "s", "", None, "wrong-result", "usual", 0.9)
+    ask_verifier(Reader(), portion, [claim], known=[known])
+    assert SentPart("the code of an earlier finding", "shop.py") in asked[0].messages[0].sent
 
 
 BAR = """class Bar:

@@ -170,6 +170,7 @@ def test_after_a_failed_round_a_typed_diagnosis_is_asked_for(tmp_path: Path) -> 
         "the test is wrong": "eliminated",
     }
     assert "kept: the sign is wrong" in str(model.requests[-1].messages)
+    assert "what the experiments printed" in str([m.sent for m in model.requests[-1].messages])
     assert "| the loop is wrong |" in format_markdown(result)
 
 

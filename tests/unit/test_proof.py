@@ -69,6 +69,9 @@ def claim_of(
 
     def script(request: ModelRequest) -> dict[str, object]:
         if request.purpose == "review/test":
+            change, asked = request.messages
+            is_listed = "what the written test printed" in str(change.sent)
+            assert is_listed is ("<test id=" in asked.text), "what went out is listed"
             return next(written)
         if request.purpose == "review/second-reader":
             row = {"claim": 1, "traced": "so", "before": before, "verdict": "holds", "acts": acts}

@@ -93,7 +93,7 @@ _CLEAN = replace(_REVIEW, findings=())
 
 def test_a_finding() -> None:
     assert messages.finding_comment(_FINDING).body == snapshot("""\
-**The last price is left out**
+**High: The last price is left out**
 
 `prices[:-1]` drops the last one: `total([1, 2])` is 1.
 
@@ -109,7 +109,7 @@ AssertionError: 1 != 3
     return sum(prices)
 ```
 
-<sub>high · correctness · `model/off-by-one` · 92% confident · wrong? `/dismiss F1`</sub>
+<sub>correctness · `model/off-by-one` · 92% confident · wrong? `/dismiss F1`</sub>
 
 <!-- regreen:finding:abc -->\
 """)
@@ -252,7 +252,17 @@ def test_untested_lines_are_links_to_the_reviewed_commit() -> None:
     at = f"https://github.com/o/r/blob/{review.head}/shop/a%20b.py"
     told = f"Test coverage of new lines: 99% (997 of 1000). Not covered: `shop/a b.py`: [5-6]({at}#L5-L6), [9]({at}#L9)"
     web = "https://github.com/o/r"
-    assert told in messages.review_body(review, web=web)
+    body = messages.review_body(review, web=web)
+    assert told in body
+    assert "\n\n- **high** `shop/prices.py:6` The last price is left out (92%, `F1`)\n\n" in body
+    failing = tuple(Failure(name, "AssertionError", "") for name in ("t.py::a", "t.py::b"))
+    for failures, by in (
+        (failing, ", by tests of which 2 fail. Not covered: "),
+        (failing[:1], ", by tests of which 1 fails. Not covered: "),
+        ((), ", by tests that fail. Not covered: "),
+    ):
+        red = replace(review, tests=replace(_FAILED, failures=failures))
+        assert f"99% (997 of 1000){by}" in messages.review_body(red)
     check = messages.review_check(review, RepoConfig(), external_id="x", details_url="", web=web)
     assert told in (check.summary or "")
 
@@ -374,7 +384,7 @@ def test_hostile_text_stays_text() -> None:
     )
     body = messages.finding_comment(hostile).body
     first = body.split("\n")[0]
-    assert first == "**&lt;!-- regreen:finding:other --&gt; @\u200beveryone ## big**"
+    assert first == "**High: &lt;!-- regreen:finding:other --&gt; @\u200beveryone ## big**"
     assert "`````suggestion" in body
     assert body.endswith("<!-- regreen:finding:abc -->")
 
@@ -604,17 +614,6 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     assert messages.fix_or_revert_title("test", fix) == "Fix 3 tests: a, …"
     lint = Failure("a.py:1:8: F401", "F401", "unused", path="a.py", line=1)
     mixed = InitialFailure("ruff check", 1, (*failed.failures, lint))
-    assert (
-        messages.fix_or_revert_title("test", FixResult("fixed", before=mixed))
-        == "Fix 4 failures: a, …"
-    )
-    when, odds = "2026-01-02T03:04:05+00:00", 0.975
-    culprit = GuiltyCommit("c" * 40, "Count income into budgets", "Ada", when, odds)
-    by_revert = replace(fix, rung="revert", culprit=culprit)
-    title = messages.fix_or_revert_title("test", by_revert)
-    assert title == "Revert “Count income into budgets” (fixes 3 tests)"
-    body = messages.fix_body(by_revert, "test", "", format_markdown(by_revert), 2)
-    assert "`test` of #2 fails." in body
     unchecked = "Not checked: the project's tests were not run with this patch."
     style = FixResult("fixed", before=InitialFailure("ruff check", 1, (lint,)), rung="recipe")
     style = replace(style, after=PatchedRuns(0, 3))
@@ -627,7 +626,25 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
         replace(style, other_jobs=(OtherJobRun("tests", "passed"),)),
     ):
         assert unchecked not in format_markdown(tested)
+    assert (
+        messages.fix_or_revert_title("test", FixResult("fixed", before=mixed))
+        == "Fix 4 failures: a, …"
+    )
+    when, odds = "2026-01-02T03:04:05+00:00", 0.975
+    culprit = GuiltyCommit("c" * 40, "Count income into budgets", "Ada", when, odds)
+    by_revert = replace(fix, rung="revert", culprit=culprit)
+    title = messages.fix_or_revert_title("test", by_revert)
+    assert title == "Revert “Count income into budgets” (fixes 3 tests)"
+    body = messages.fix_body(by_revert, "test", "", format_markdown(by_revert), 2)
+    assert "`test` of #2 fails." in body
     assert "If that change was meant" in body
+    blame = "by Ada on 2026-01-02, probability 97.5%"
+    assert f"`{'c' * 12}` (Count income into budgets, {blame}) broke it, and" in body
+    assert messages.describe_origin(culprit, is_own=False) == f"It is {blame}."
+    followed = replace(fix, rung="recipe", culprit=culprit, cause=f"{'c' * 12} left callers behind")
+    assert f" left callers behind (the commit is {blame})" in format_markdown(followed)
+    by_model = replace(fix, rung="model", culprit=culprit, cause="a sum starts at one")
+    assert f"`{'c' * 12}` Count income into budgets ({blame})" in format_markdown(by_model)
 
 
 def test_the_list_of_commands_says_what_each_does() -> None:
@@ -638,13 +655,6 @@ def test_the_list_of_commands_says_what_each_does() -> None:
 def test_a_package_that_broke_a_check_is_named_first_with_what_to_do() -> None:
     package = BlamedPackage("six", "1.16", "1.17")
     cause = messages.make_cause_document(RedCause("world", "it moved", "look", package=package))
-    blame = "by Ada on 2026-01-02, probability 97.5%"
-    assert f"`{'c' * 12}` (Count income into budgets, {blame}) broke it, and" in body
-    assert messages.describe_origin(culprit, is_own=False) == f"It is {blame}."
-    followed = replace(fix, rung="recipe", culprit=culprit, cause=f"{'c' * 12} left callers behind")
-    assert f" left callers behind (the commit is {blame})" in format_markdown(followed)
-    by_model = replace(fix, rung="model", culprit=culprit, cause="a sum starts at one")
-    assert f"`{'c' * 12}` Count income into budgets ({blame})" in format_markdown(by_model)
     check = messages.cause_check(
         "a" * 40, [cause | {"checks": ["test"], "action": "", "repeat": "regreen why -- pytest"}]
     )

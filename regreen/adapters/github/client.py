@@ -617,18 +617,21 @@ class RepositoryClient:
         self._written.put(WriteRecord(int(review["id"])), path, marker)
         return True
 
-    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[[str, str], str]) -> None:
-        """Replace the text of each of our reviews whose marker begins with `start`; `rewrite` gets the marker and the text.
+    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[..., str]) -> None:
+        """Replace the text of each of our reviews whose marker begins with `start`; see `GitHub`.
 
         https://docs.github.com/rest/pulls/reviews#update-a-review-for-a-pull-request
         """
         path = f"{self._at}/pulls/{number}/reviews"
+        ours = []
         for item in self._wire.iterate_items(path):
             body, _, marker = (item.get("body") or "").rstrip().rpartition("\n\n")
             if marker.startswith(start) and self._is_ours(item, marker):
-                text = rewrite(marker, body)
-                if text != body:
-                    self._wire.put(f"{path}/{item['id']}", {"body": with_marker(marker, text)})
+                ours.append((item, marker, body))
+        urls = {marker: item.get("html_url") or "" for item, marker, _ in ours}
+        for item, marker, body in ours:
+            if (text := rewrite(marker, body, urls)) != body:
+                self._wire.put(f"{path}/{item['id']}", {"body": with_marker(marker, text)})
 
     def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:
         """Begin a thread on a file, unless one with the comment's marker exists; return whether it was posted.

@@ -73,9 +73,8 @@ def answer_question(services: Services, job: Job, ask: QuestionRequest) -> str:
         material = Message("user", more, sent=(*material.sent, SentPart("what the review found")))
         question = f"{_EXPLAIN_QUESTION} {_FINDINGS_QUESTION}"
     text = f"{_quote_untrusted(material.text)}\n\nThe question, from {ask.asked_by}: {question}"
-    request = ModelRequest(
-        "ask", _SYSTEM_PROMPT, (replace(material, text=text),), max_tokens=_ANSWER_TOKENS
-    )
+    material = replace(material, text=text, sent=(*material.sent, SentPart("the question")))
+    request = ModelRequest("ask", _SYSTEM_PROMPT, (material,), max_tokens=_ANSWER_TOKENS)
     answer = _ask_for_whole_answer(table.model, request)
     job.check_cancelled()
     reply.post_text(say.answer_body(answer, table.cost(), code=table.pull is not None))
@@ -203,7 +202,9 @@ def _try_proposed_tests(
     lines = load_uncovered_lines(services, table.github.repo, table.pull)
     about = describe_wanted_test(lines, wanted)
     text = f"{_quote_untrusted(table.material.text)}\n\n{about}"
-    messages: tuple[Message, ...] = (replace(table.material, text=text),)
+    sent = (*table.material.sent, SentPart("the wish, and which new lines no test runs"))
+    messages: tuple[Message, ...] = (replace(table.material, text=text, sent=sent),)
+    printed = (SentPart("what the proposed test printed"),)
     for _ in range(_MAX_TEST_ROUNDS):
         request = ModelRequest(
             "test",
@@ -233,7 +234,7 @@ def _try_proposed_tests(
         messages = (
             *messages,
             Message("assistant", answer.text, answer.calls),
-            Message("user", results=(ToolResult(call.id, problem, is_error=True),)),
+            Message("user", results=(ToolResult(call.id, problem, is_error=True),), sent=printed),
         )
     return None
 

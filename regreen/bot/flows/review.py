@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -157,8 +157,10 @@ def refresh_check(
         (*standing, *list_all_findings(review)),
         dismissed=dismissed,
         check_url=f"{github.server.repository_url(github.repo)}/runs/{run}",
+        posted=posted.load_posted(),
+        author=newest[0].body.get("author", ""),
     )
-    _update_earlier_reviews(services.store, github, number, progress)
+    _update_earlier_reviews(services.store, github, number, progress, head=review.head)
     conclusion = f"{check.conclusion}: {check.title}"
     services.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
     shown = {**newest[0].body, **_describe_for_dashboard(check, standing, dismissed)}
@@ -172,24 +174,40 @@ def _update_earlier_reviews(
     progress: Callable[..., str],
     fixed: Sequence[messages.FixedFinding] = (),
     *,
+    head: str,
     keep: str = "",
 ) -> None:
     """Say in the texts of earlier reviews what became of their findings; the one with the marker `keep` is up to date.
 
-    `fixed` is what this review found fixed, besides what earlier ones did. A failure does not fail the job.
+    The newest of those of older heads tells all; those of `head` stay open, and say only what was dismissed. `fixed` is
+    what this review found fixed, besides what earlier ones did. A failure does not fail the job.
     """
     earlier = store.documents(
         kind="review", repo=github.repo, number=number, limit=_MAX_EARLIER_REVIEWS
     )
-    if not any(document.body.get("findings") for document in earlier):
-        return
-    gone = [messages.FixedFinding(**f) for d in earlier for f in d.body.get("fixed") or ()]
-    text = progress(fixed=[*fixed, *gone])
-
-    def rewrite(marker: str, body: str) -> str:
-        return body if marker == keep else messages.put_above_review(text, body)
-
     start = messages.make_marker("review", number, "").removesuffix(" -->")
+    heads = {
+        messages.make_marker("review", number, _make_external_id(one.job)): one.body.get("head")
+        for one in earlier
+        if one.body.get("findings")
+    }
+    if not heads:
+        return
+    newest = next((marker for marker, at in heads.items() if at != head and marker != keep), "")
+    gone = [messages.FixedFinding(**f) for d in earlier for f in d.body.get("fixed") or ()]
+    gone = [*fixed, *gone]
+    text = progress(fixed=gone)
+
+    def rewrite(marker: str, body: str, urls: Mapping[str, str]) -> str:
+        if marker == keep:
+            return body
+        if heads.get(marker) == head:
+            brief = progress(fixed=gone, is_brief=True)
+            return messages.put_above_review(brief, body, is_folded=False)
+        later = urls.get(newest, "") if marker != newest else ""
+        what = f"What became of its findings stands in [a later review]({later})."
+        return messages.put_above_review(what if later else text, body)
+
     try:
         github.rewrite_reviews(number, start, rewrite)
     except (OutsideError, UserError) as error:
@@ -328,11 +346,13 @@ class _ReviewFlow:
         tests, no_tests = self._found_tests
         runs = tests is not None and not no_tests
         limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
+        intent, issues = read_intent(services, self._where, pull)
         work = ReviewJob(
             base=pull.base_sha,
             head=pull.head_sha,
             title=pull.title,
-            body=read_intent(services, self._where, pull),
+            body=intent,
+            linked_issues=issues,
             config=config,
             max_comments=limit,
             tests=tests.trial if tests and runs else None,
@@ -451,10 +471,14 @@ class _ReviewFlow:
             standing,
             dismissed=dismissed,
             check_url=f"{self._web}/runs/{run}",
+            posted=self._remembered.load_posted(),
+            author=pull.author,
         )
         mark = messages.make_marker("review", pull.number, self._external_id)
         store = self._desk.store
-        _update_earlier_reviews(store, self._github, pull.number, progress, fixed, keep=mark)
+        _update_earlier_reviews(
+            store, self._github, pull.number, progress, fixed, head=review.head, keep=mark
+        )
         conclusion = f"{check.conclusion}: {check.title}"
         self._desk.store.save(ReviewedHead(self._github.repo, check.head_sha, conclusion))
         # what was only observed is posted once the repository's mode is `act`
@@ -591,8 +615,10 @@ _ISSUE_ROOM, _BODY_ROOM = 1500, 4000
 _log = logging.getLogger(__name__)
 
 
-def read_intent(services: Services, where: RepositoryRef, pull: PullRequest) -> str:
-    """The description followed by the text of the linked issues, within a review's limit.
+def read_intent(
+    services: Services, where: RepositoryRef, pull: PullRequest
+) -> tuple[str, tuple[int, ...]]:
+    """The description followed by the text of the linked issues, within a review's limit, and their numbers.
 
     An issue that cannot be read is left out: a review works without intent.
     """
@@ -600,12 +626,12 @@ def read_intent(services: Services, where: RepositoryRef, pull: PullRequest) -> 
         :_MAX_LINKED_ISSUES
     ]
     if not numbers:
-        return pull.body
+        return pull.body, ()
     github = services.github_client(where, ISSUES_SCOPE)
-    issues = [text for n in numbers if n != pull.number and (text := _read_issue(github, n))]
-    linked = "\n\n".join(issues)
+    issues = {n: text for n in numbers if n != pull.number and (text := _read_issue(github, n))}
+    linked = "\n\n".join(issues.values())
     description = shorten_text(pull.body, _BODY_ROOM - len(linked) - 2)
-    return f"{description}\n\n{linked}".strip()
+    return f"{description}\n\n{linked}".strip(), tuple(issues)
 
 
 def _read_issue(github: GitHub, number: int) -> str:

@@ -34,7 +34,7 @@ from regreen.domain.github import (
 )
 from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severity
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
-from regreen.domain.state_records import Dismissal
+from regreen.domain.state_records import Dismissal, PostedFinding
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import (
     describe_coverage,
@@ -73,12 +73,13 @@ class FixedFinding:
 
 def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
     """A finding as an inline comment: the claim, the evidence, the suggestion, and the command that finds it again."""
-    parts = [f"**{inline_prose(finding.title)}**", sanitize_markdown(finding.body)]
+    title = f"**{finding.severity.capitalize()}: {inline_prose(finding.title)}**"
+    parts = [title, sanitize_markdown(finding.body)]
     parts += [_format_evidence(e) for e in finding.evidence[:3]]
     if finding.suggestion is not None:
         parts.append(_fence_suggestion(finding.suggestion.removesuffix("\n")))
     parts.append(
-        f"<sub>{finding.severity} · {finding.dimension} · {code_span(finding.rule)} · "
+        f"<sub>{finding.dimension} · {code_span(finding.rule)} · "
         f"{finding.confidence:.0%} confident · wrong? `/dismiss {finding.id}`"
         + (f" · reproduce: {code_span(reproduce)}" if reproduce else "")
         + "</sub>"
@@ -107,14 +108,13 @@ def reproduce_review(review: Review) -> str:
 
 
 def review_body(review: Review, details_url: str = "", web: str = "") -> str:
-    """The text of a review that has findings: the worst, the list of several, then folded statistics.
+    """The text of a review that has findings: the worst, the list of all, then folded statistics.
 
     `web` is the address of the repository, for links to lines.
     """
     lead, about, reading = _split_summary(review)
     parts = [f"**{inline_prose(lead)}**", inline_prose(about), *_describe_failing_tests(review)]
-    if len(list_all_findings(review)) > 1:
-        parts.append(_list_findings(list_all_findings(review)))
+    parts.append(_list_findings(list_all_findings(review)))
     if list_over_budget(review.withheld):
         listed = len(list_over_budget(review.withheld)) - _MAX_FILE_THREADS
         threads = f"{min(len(list_over_budget(review.withheld)), _MAX_FILE_THREADS)} in threads on their files"
@@ -447,7 +447,7 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
     tests = review.tests
     parts = []
     if tests is not None and not tests.passed:
-        failing = len({f.test for f in tests.failures if f.test})
+        failing = len(list(filter(None, tests.failing)))
         words = f"{count_noun(failing, 'test')} failing" if failing else "Tests fail"
         parts.append(f"{words} without the change too" if tests.fails_without_change else words)
     if review.findings:
@@ -473,15 +473,32 @@ def describe_progress(
     fixed: Iterable[FixedFinding],
     dismissed: Mapping[str, Dismissal],
     check_url: str,
+    *,
+    posted: Mapping[str, PostedFinding] = {},
+    author: str = "",
+    is_brief: bool = False,
 ) -> str:
-    """What became of a pull request's findings up to this review, for the texts of earlier ones."""
+    """What became of a pull request's findings up to this review, for the texts of earlier ones.
+
+    What was dismissed counts as that also once it is gone. `is_brief`: for a review that still holds, only that.
+    """
     found = list_all_findings(review)
     known = {f.id for f in (*found, *standing)}
     gone = list({f.id: f for f in fixed if f.id not in known}.values())
     new = [f for f in found if f.fingerprint not in dismissed]
     still_open = [f for f in standing if f.fingerprint not in dismissed]
     counts = {"fixed": len(gone), "still open": len(still_open), "new": len(new)}
-    counts["dismissed"] = len(found) + len(standing) - len(new) - len(still_open)
+    ruled_out = {f.fingerprint for f in (*found, *standing)} | posted.keys()
+    counts["dismissed"] = len(ruled_out & dismissed.keys())
+    rows = [
+        f"- {code_span(f.path)} {inline_prose(f.title)} (`{f.id}`)"
+        + _describe_dismissal(dismissed[f.fingerprint], author)
+        for f in posted.values()
+        if f.fingerprint in dismissed
+    ]
+    away = "Dismissed:\n\n" + "\n".join(rows) if rows else ""
+    if is_brief and not counts["dismissed"]:
+        return ""
     shown = [f"{number} {what}" for what, number in counts.items() if number]
     shown += [] if new or still_open else ["none open"]
     lead = (
@@ -489,18 +506,22 @@ def describe_progress(
     )
     parts = [lead, f"New:\n\n{_list_findings(new)}" if new else ""]
     parts += [_describe_earlier_findings(still_open, gone, "Fixed")]
+    parts = [*([lead] if is_brief else parts), away]
     return "\n\n".join(part for part in parts if part)
 
 
-_AS_POSTED = (
-    make_marker("as-posted") + "\n<details><summary>The review as it was posted</summary>\n\n"
-)
+_AS_POSTED = make_marker("as-posted") + "\n"
+_FOLD, _FOLD_END = "<details><summary>The review as it was posted</summary>\n\n", "\n\n</details>"
 
 
-def put_above_review(progress: str, body: str) -> str:
-    """An earlier review's text, folded, under what became of its findings since; it replaces what stood there before."""
-    posted = body.partition(_AS_POSTED)[2].removesuffix("\n\n</details>") or body
-    return f"{progress}\n\n{_AS_POSTED}{posted}\n\n</details>"
+def put_above_review(progress: str, body: str, *, is_folded: bool = True) -> str:
+    """A review's text under what became of its findings since; it replaces what stood there before."""
+    posted = body.partition(_AS_POSTED)[2] or body
+    if posted.startswith(_FOLD):
+        posted = posted.removeprefix(_FOLD).removesuffix(_FOLD_END)
+    if not progress:
+        return posted
+    return f"{progress}\n\n{_AS_POSTED}" + (f"{_FOLD}{posted}{_FOLD_END}" if is_folded else posted)
 
 
 def _describe_earlier_findings(
@@ -549,7 +570,12 @@ def _format_coverage(review: Review, web: str) -> str:
         missed.append(f"{code_span(unit.path)}: {lines}")
     more = len(report.uncovered) - _MAX_UNCOVERED_FILES
     missed += [f"and {count_noun(more, 'more file')}"] if more > 0 else []
-    return describe_coverage(report) + (" Not covered: " + "; ".join(missed) if missed else "")
+    told, tests = describe_coverage(report), review.tests
+    if tests is not None and not tests.passed:
+        number = len(list(filter(None, tests.failing)))
+        which = f"of which {number} fail{'s' if number == 1 else ''}" if number else "that fail"
+        told = f"{told[:-1]}, by tests {which}."
+    return told + (" Not covered: " + "; ".join(missed) if missed else "")
 
 
 def _link_lines(web: str, head: str, path: str, first: int, last: int) -> str:

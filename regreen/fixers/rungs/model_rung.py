@@ -538,11 +538,9 @@ class RepairLoop:
             if outcomes
             else "noted; go on"
         )
-        self.messages.append(
-            Message(
-                "user", "", results=tuple(ToolResult(call.id, outcomes) for call in answer.calls)
-            )
-        )
+        results = tuple(ToolResult(call.id, outcomes) for call in answer.calls)
+        sent = (SentPart("what the experiments printed"),) if tried else ()
+        self.messages.append(Message("user", results=results, sent=sent))
         if call.input.get("fixable") == "no":
             self.over = ("gave_up", f"diagnosis: {str(call.input.get('cause', ''))[:400]}")
 
@@ -747,6 +745,7 @@ def _ask_once(
     after = replace(
         reply_to_answer(answer, reply),
         text=f"{'' if answer.calls else reply} {GO_ON}".strip(),
+        sent=(SentPart("how the command ended with the first edits"),) if judgement else (),
     )
     return _FirstAnswer((*request.messages, *turn_from_answer(answer), after), judgement)
 

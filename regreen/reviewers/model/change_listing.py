@@ -16,6 +16,7 @@ from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import read_outline
 from regreen.domain.models import SentPart, UnreadFile
+from regreen.domain.repo_config import CONFIG_PATH
 from regreen.domain.text_limits import shorten_text
 from regreen.packages.manifests_and_locks import read_declared
 from regreen.packages.python_version import read_python_versions
@@ -127,6 +128,7 @@ def _make_portion(
 ) -> ChangePortion:
     files = tuple(one.file for one in portion)
     sent = [SentPart("the pull request's title and text")]
+    sent += [SentPart(f"the title and text of issue #{n}") for n in context.linked_issues]
     sent += [SentPart("the change", one.file.path, one.lines) for one in portion]
     parts = [
         "# The pull request, in its author's words\n"
@@ -138,6 +140,7 @@ def _make_portion(
     ]
     if instructions := find_instructions(context.config, (f.path for f in files)):
         parts.insert(0, "# What the maintainers ask reviewers to mind\n" + instructions)
+        sent.append(SentPart("the instructions for reviewers", CONFIG_PATH))
     if facts := project_facts(context, files):
         parts.append("# What the project says of where it runs\n" + fence_data("project", facts))
         sent.append(SentPart("the versions that the project declares"))

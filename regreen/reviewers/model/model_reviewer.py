@@ -258,6 +258,7 @@ class ClaimTester:
         if ran.is_settled or (mended and ran.shown.as_before):
             return ran.shown
         seen = fence_data("test", f"{test.code}\n\n{ran.output}")
+        portion = replace(portion, sent=(*portion.sent, SentPart("what the written test printed")))
         corrected = self._ask_for_test(portion, f"{asked}\n\n{CORRECT_TEST_PROMPT}\n\n{seen}")
         if isinstance(corrected, str) or corrected == test:
             return ran.shown

@@ -20,6 +20,7 @@ from regreen.domain.models import (
     Message,
     ModelAnswer,
     ModelRequest,
+    SentPart,
     Tool,
 )
 from regreen.domain.ports import Model
@@ -83,6 +84,8 @@ def ask_verifier(
         [*before, *(f"Claim {i}: {c.text_for_second_reader}" for i, c in enumerate(claims, first))]
     )
     claim = EARLIER_CLAIMS_PROMPT.format(last=len(known)) if known else ""
+    earlier = (SentPart("the code of an earlier finding", k.path) for k in known)
+    portion = replace(portion, sent=(*portion.sent, *earlier))
     asked = f"{VERIFIER_PROMPT}{claim}\n\n{fence_data('claims', listed)}"
     if code:
         text = fence_data("repository", "\n\n".join(code))
