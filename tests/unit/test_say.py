@@ -20,6 +20,7 @@ from regreen.bot.feedback import dismiss_by_thread
 from regreen.bot.messages.causes import format_cause
 from regreen.bot.messages.markup import count_noun
 from regreen.causes.investigation import BlamedPackage, RedCause
+from regreen.code.file_change import CheckReason
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import CheckRun
 from regreen.domain.models import (
@@ -46,7 +47,7 @@ from regreen.fixers.case import (
     PatchedRuns,
 )
 from regreen.fixers.report import format_markdown
-from regreen.gate.judge import CheckReason, GateReport
+from regreen.gate.judge import GateReport
 from tests.checkout import Checkout
 from tests.unit.test_bisect_picture import make_bisection
 
