@@ -356,16 +356,6 @@ def _shorten_text(words: str, length: int) -> str:
     return words if len(words) <= length else words[: length - 1] + "…"
 
 
-__all__ = [
-    "Bisection",
-    "assemble_bisection",
-    "measure_slowdown",
-    "render_headline",
-    "render_markdown",
-    "render_svg",
-    "render_text",
-]
-
 RUN_PARTS: dict[RunPart, str] = {
     "search": "to search",
     "proof": "to confirm",

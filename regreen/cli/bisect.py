@@ -33,7 +33,7 @@ from regreen.domain.errors import Cancelled, UserError
 from regreen.domain.job_control import DeadlineEvent, TimeLimit
 
 if TYPE_CHECKING:
-    from regreen.bisect.report import Bisection
+    from regreen.bisect.result import Bisection
     from regreen.bisect.session import SearchView
 
 _EXIT_INTERRUPTED = 130

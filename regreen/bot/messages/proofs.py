@@ -24,14 +24,6 @@ _UNJUDGED = "what could not be judged blocks nothing"
 UNJUDGED_FAULTS = "faults in the changed lines are not judged: tests fail at this commit"
 _RED_HEAD = "tests fail at this commit, which is for the project's own CI to block"
 
-_WORDS = {
-    "proven": "proven",
-    "not_discriminating": "not discriminating",
-    "inconclusive": "inconclusive",
-    "nothing_to_prove": "nothing to prove",
-    "refused": "refused",
-}
-
 
 def describe_mutants(result: ProofResult, show_path: Callable[[str], str] = str) -> str:
     """How many faults in the changed lines no test of the changed test files noticed; "" where none was tried.
@@ -72,9 +64,9 @@ def _name_extent(result: ProofResult) -> str:
 
 def format_proof(result: ProofResult) -> str:
     """The report on the terminal."""
-    lines = [f"{_WORDS[result.verdict]}: {result.reason}", ""]
+    lines = [f"{result.verdict.replace('_', ' ')}: {result.reason}", ""]
     for test in result.tests:
-        lines += [f"  {test.test}", f"    {_WORDS[test.verdict]}: {test.reason}"]
+        lines += [f"  {test.test}", f"    {test.verdict.replace('_', ' ')}: {test.reason}"]
     lived = [mutant for mutant in result.mutants if mutant.killed_by is None]
     if mutants_line := describe_mutants(result):
         lines += ["", f"{mutants_line}:" if lived else mutants_line]
@@ -111,12 +103,12 @@ def proof_check(
     failed = required and result.verdict in {"not_discriminating", "refused"}
     title = to_plain_line(_make_title(result, unjudged), _MAX_TITLE_CHARS)
     rows = [
-        f"- {code_span(test.test, 200)}: **{_WORDS[test.verdict]}**, {inline_prose(test.reason[:500])}"
+        f"- {code_span(test.test, 200)}: **{test.verdict.replace('_', ' ')}**, {inline_prose(test.reason[:500])}"
         for test in result.tests[:_MAX_ROWS]
     ]
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
     reason, extent = inline_prose(result.reason[:1000]), describe_extent(result)
-    verdict = reason if extent else f"**{_WORDS[result.verdict].capitalize()}**: {reason}"
+    verdict = reason if extent else f"**{result.verdict.replace('_', ' ').capitalize()}**: {reason}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
     parts.insert(0, extent)
     if mutants_line := describe_mutants(result, lambda path: code_span(path, 200)):
@@ -181,7 +173,7 @@ def judge_at_commit(result: ProofResult, failing: Sequence[str]) -> ProofResult:
 def _make_title(result: ProofResult, unjudged: str) -> str:
     proven = [test.test.rpartition("::")[2] for test in result.tests if test.verdict == "proven"]
     if result.verdict != "proven" or not proven:
-        return f"{_WORDS[result.verdict].capitalize()}: {result.reason}"
+        return f"{result.verdict.replace('_', ' ').capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
     mutants_line = unjudged or describe_mutants(result)
     if not unjudged and any(mutant.killed_by is None for mutant in result.mutants):
