@@ -72,9 +72,11 @@ class FailureSignature:
         summary = f"{self.kind}: {self.message}" if self.kind and self.message else self.kind
         where = f" in {self.frame}" if self.frame else ""
         status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
-        words = [*self.tests[:3], f"{summary}{where}" if summary else ""]
-        if self.says and all(self.says):  # then each test has its own message
-            words = [f"{t}: {say}" for t, say in zip(self.tests, self.says, strict=False)][:3]
+        says = self.says
+        if not (says and all(says)):  # then only what was printed last is known, of the last test
+            says = ("",) * (len(self.tests) - 1) + (f"{summary}{where}" if summary else "",)
+        tests = self.tests or ("",)
+        words = [": ".join(filter(None, p)) for p in zip(tests, says, strict=False)][:3]
         words += [f"and {len(self.tests) - 3} more"] if len(self.tests) > 3 else []
         return " | ".join([word for word in words if word] or [status])
 

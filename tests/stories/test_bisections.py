@@ -308,7 +308,10 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     assert found == "The schedule `nightly` found that this command fails:"
     assert issue.title == "main is red since “Make total faster”"
     assert "This issue closes automatically" in issue.body
-    assert re.search(r"- `AssertionError: \d+ != \d+ in tests/test_prices.py:", issue.body)
+    assert re.search(
+        r"\n- fails with: `test_\w+ .+: AssertionError: \d+ != \d+ in tests/test_prices.py:",
+        issue.body,
+    )
     _night(story)
     assert len(story.issues) == 1
     story.commits({"shop/prices.py": _BROKEN.replace("[1:]", "")}, message="Repair total")

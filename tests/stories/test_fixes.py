@@ -376,6 +376,6 @@ def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
     story.work()
     patch = story.pulls[-1]
     assert patch.body.startswith("`python -m pytest -q` of #1 fails. "), "no CI job failed"
-    said = rf"\n\nA verified patch is in #{patch.number}, a draft that merges into the branch `change`. "
+    said = rf"\n\nA verified patch is in #{patch.number}, a draft that merges into the branch `change`\. The patch changes .+\. "
     said += rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\. Review and"
     assert re.search(said, pull.comments[-1]), pull.comments[-1]

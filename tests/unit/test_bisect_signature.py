@@ -173,3 +173,6 @@ def test_each_of_several_tests_keeps_its_own_message() -> None:
     first = "tests/test_a.py::test_0: assert 0 == 9 | tests/test_a.py::test_1: assert 1 == 9"
     assert two == first
     assert four == f"{first} | tests/test_a.py::test_2: assert 2 == 9 | and 1 more"
+    blocks = [f"FAIL: test_{n} (t.T)\n---\nAssertionError: {n} != 9" for n in range(2)]
+    last = read_signature(failure("\n".join(blocks))).text
+    assert last == "test_0 (t.T) | test_1 (t.T): AssertionError: 1 != 9"
