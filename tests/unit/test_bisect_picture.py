@@ -184,4 +184,4 @@ def test_a_commit_that_is_nearly_sure_when_the_time_ends_is_reverted(
     suspects = tuple(Suspect(sha, share) for sha, share in zip(shas, probabilities, strict=False))
     found = replace(make_bisection(_SIDE), outcome=outcome, credible_set=suspects)
     case = MagicMock(git=repository.open())
-    assert [one.sha for one, _ in _find_suspects(case, found)] == shas[:tried]
+    assert [one.sha for one in _find_suspects(case, found)] == shas[:tried]
