@@ -180,6 +180,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     except Exception as error:
         if (refusal := describe_refusal(error)) is None:
             raise
+        # what could not be printed is not tried again at the end, which has a code of its own
+        if argv is None:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         _exit_with_message(3, refusal)
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -80,8 +80,8 @@ def test_a_line_of_windows_and_a_question_are_shown_as_their_author_sees_them() 
 def test_the_files_whose_lines_no_test_runs_are_told_apart_from_their_lines() -> None:
     uncovered = (UncoveredLines("a.py", (1, 3)), UncoveredLines("b.py", tuple(range(2, 100, 2))))
     shown = format_text(replace(REVIEW, coverage=CoverageReport(60, 9, uncovered)))
-    assert "not run by any test: a.py:1, 3; b.py:2, 4, " in shown
-    assert "96, 98." in shown
+    assert "(9 of 60). Not covered: a.py:1, 3; b.py:2, 4, " in shown
+    assert "96, 98" in shown
 
 
 EVIL = (

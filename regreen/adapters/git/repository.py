@@ -227,7 +227,8 @@ class GitRepository:
         with self._temporary_index() as env:
             # Only the index knows of tracked files that are ignored or outside of a sparse checkout.
             if self.source is not None and (index := self.source / "index").is_file():
-                shutil.copyfile(index, env["GIT_INDEX_FILE"])
+                # with its time, by which git knows what was changed in the same second
+                shutil.copy2(index, env["GIT_INDEX_FILE"])
             done = run_git(
                 [
                     "-C",
