@@ -73,7 +73,9 @@ class FailureSignature:
         where = f" in {self.frame}" if self.frame else ""
         status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
         says = self.says
-        if not (says and all(says)):  # then only what was printed last is known, of the last test
+        if len(self.tests) < 2 or not (
+            says and all(says)
+        ):  # what was printed last is of the last test
             says = ("",) * (len(self.tests) - 1) + (f"{summary}{where}" if summary else "",)
         tests = self.tests or ("",)
         words = [": ".join(filter(None, p)) for p in zip(tests, says, strict=False)][:3]

@@ -73,7 +73,7 @@ _KEEPS = re.compile(
 )
 _NAMED_PYTHON = re.compile(r"(?i)\b(?:c?python|py)[ -]?(3\.\d{1,2})\b")
 _NAMED_SYSTEM = re.compile(
-    r"(?i)\b(?:on|for|under|with|in) {1,3}(windows|win32|mac ?os|osx|pypy\d?|(?:python|py) ?2)\b"
+    r"(?i)\b(?:on|for|under|with|in) {1,3}((?-i:Windows)|(?<!in )(?<!with )windows|win32|mac ?os|osx|pypy\d?|(?:python|py) ?2)\b"
 )
 _MAX_TEXT = 20_000
 _WEAKENED_CI = re.compile(r"continue-on-error:\s{0,4}true|\|\|\s{0,4}(?:true|:)\s{0,4}$")

@@ -248,7 +248,7 @@ def test_a_bisection_and_a_repair_come_with_what_repeats_them(
     _, found = run("bisect", *words, "--good", good, "--", "python", "check.py", capsys=capsys)
     _, mended = run("fix", *words, "--no-model", "--", "python", "check.py", capsys=capsys)
     commands = [found["repeat"], *mended["repeat"]]  # type: ignore[misc]
-    capsules = [load_capsule(Path(str(one).rpartition(" ")[2])) for one in commands]
+    capsules = [load_capsule(Path(shlex.split(str(one))[2])) for one in commands]
     assert [(one.kind, one.commit, one.expected.outcome) for one in capsules] == [
         ("bisect", bad, "fail"),
         ("fix", bad, "fail"),

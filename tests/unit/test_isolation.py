@@ -293,7 +293,7 @@ _READERS = {
     "fixers/case.py": ["classify_check"],
     "fixers/rungs/recipe_rung.py": [
         "complete_change",
-        "follow_renamed_definitions",
+        "follow_change",
         "propose_named_edits",
         "propose_small_edits",
         "tools.declare_bound",
