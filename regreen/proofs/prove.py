@@ -6,7 +6,6 @@ import ast
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from regreen import isolation
 from regreen.code.file_change import CheckReason, PatchedFile
 from regreen.code.paths import is_test, is_test_config
 from regreen.code.python_calls import parse_python
-from regreen.domain.errors import SetupFailed, UserError
+from regreen.domain.errors import UserError
 from regreen.domain.job_control import ContextThreadPool, StopCondition
 from regreen.domain.languages import FileTestTools
 from regreen.domain.models import Failure, PreparedEnv
@@ -71,10 +70,6 @@ _KEEPS = re.compile(
     r"refactor\w*(?!\w|(?:\([^)\n]{0,60}\))?!)"
     r"|\brefactoring\b|\bno (?:(?:behavior|behaviour)(?:al)?|functional) changes?\b"
 )
-_NAMED_PYTHON = re.compile(r"(?i)\b(?:c?python|py)[ -]?(3\.\d{1,2})\b")
-_NAMED_SYSTEM = re.compile(
-    r"(?i)\b(?:on|for|under|with|in) {1,3}((?-i:Windows)|(?<!in )(?<!with )windows|win32|mac ?os|osx|pypy\d?|(?:python|py) ?2)\b"
-)
 _MAX_TEXT = 20_000
 _WEAKENED_CI = re.compile(r"continue-on-error:\s{0,4}true|\|\|\s{0,4}(?:true|:)\s{0,4}$")
 
@@ -90,16 +85,11 @@ class ProofClaim:
 
 @dataclass(frozen=True, slots=True)
 class StatedIntent:
-    """What title and description promise: `fixes` in their words, `keeps` behaviour in theirs; "" where they do not.
-
-    `python` ("3.12") and `system` ("Windows") are where the title says that it matters.
-    """
+    """What title and description promise: `fixes` in their words, `keeps` behaviour in theirs; "" where they do not."""
 
     closes: tuple[str, ...] = ()
     fixes: str = ""
     keeps: str = ""
-    python: str = ""
-    system: str = ""
 
 
 def read_intent(title: str, body: str) -> StatedIntent:
@@ -108,13 +98,8 @@ def read_intent(title: str, body: str) -> StatedIntent:
     closes = tuple(dict.fromkeys(found[0] for found in _CLOSES.finditer(text)))
     fixes = _FIXES.search(title[:500])
     keeps = _KEEPS.search(text)
-    python, system = _NAMED_PYTHON.search(title[:500]), _NAMED_SYSTEM.search(title[:500])
     return StatedIntent(
-        closes[:5],
-        title[:200] if fixes or closes else "",
-        keeps[0] if keeps else "",
-        python[1] if python else "",
-        system[1] if system else "",
+        closes[:5], title[:200] if fixes or closes else "", keeps[0] if keeps else ""
     )
 
 
@@ -280,7 +265,6 @@ class _Proof:
         self.mutants: tuple[TriedMutant, ...] = ()
         self.noticed: set[str] = set()
         self._untried = 0
-        self._other_platform, self._setting = self.intent.system, ""
         self._without_change: list[CommandRun] = []
 
     def finish(self, census: tuple[CheckReason, ...]) -> ProofResult:
@@ -476,7 +460,12 @@ class _Proof:
     def _prove_tests(self) -> tuple[TestProof, ...]:
         tests = self.parts.tests
         self.say(f"running {len(tests)} new or altered tests with and without the change")
-        first, second = self._run_repaired(tests)
+        first, second = self._run_both_sides(tests)
+        for _ in range(_MAX_START_REPAIRS):
+            if self._runner or first.head.tests or not self._repair_pytest_start(first.head.output):
+                break
+            first, second = self._run_both_sides(tests)
+        self._without_change += [first.base, second.base]
         if not first.head.tests:
             ended = first.head.result.ended
             why = f"no test ran with the change: {find_telling_line(first.head.output) or ended}"
@@ -517,40 +506,6 @@ class _Proof:
                     else self._judge_green(test, proven=proven)
                 )
         return tuple(self.done[test.test] for test in tests)
-
-    def _run_repaired(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns]:
-        """The runs that decide: pytest starts, and with the Python of the title where that alone shows something."""
-        first, second = self._run_both_sides(tests)
-        for _ in range(_MAX_START_REPAIRS):
-            if self._runner or first.head.tests or not self._repair_pytest_start(first.head.output):
-                break
-            first, second = self._run_both_sides(tests)
-        if not self._reads_red(tests, first):
-            first, second = self._run_with_named_python(tests) or (first, second)
-        self._without_change += [first.base, second.base]
-        return [first, second]
-
-    def _reads_red(self, tests: Sequence[ChangedTest], runs: _SidedRuns) -> bool:
-        return any(isinstance(self._compare(test, runs), _Red) for test in tests)
-
-    def _run_with_named_python(self, tests: Sequence[ChangedTest]) -> list[_SidedRuns] | None:
-        """The same runs with the Python that the title names, which all that follows takes too; None where nothing is red."""
-        python, job = self.intent.python, self.job
-        if not python or job.trial.image or python == job.trial.python:
-            return None
-        self._other_platform = f"Python {python}"
-        if python not in self.sandbox.pythons():
-            return None
-        self.say(f"running them with Python {python} too, which the title names")
-        self.job = replace(job, trial=replace(job.trial, python=python))
-        with suppress(SetupFailed):
-            runs = self._run_both_sides(tests)
-            self._other_platform = "" if runs[0].head.tests else self._other_platform
-            if self._reads_red(tests, runs[0]):
-                self._setting = f"with Python {python}, "
-                return runs
-        self.job = job
-        return None
 
     def _compare(self, test: ChangedTest, runs: _SidedRuns) -> TestProof | _Red | None:
         """The verdict where one run on each side settles it, else how the base is red; None where both are green."""
@@ -647,8 +602,7 @@ class _Proof:
         if test.hollow and (red.kind == "crash" or test.hollow == ONLY_NOTICES_ERRORS):
             why = f"without the change it stops with {red.text}, but {test.hollow}"
             return TestProof(test.test, "error", "pass", "inconclusive", why)
-        why = f"{self._setting}without the change: {red.text}"
-        return TestProof(test.test, "fail", "pass", "proven", why)
+        return TestProof(test.test, "fail", "pass", "proven", f"without the change: {red.text}")
 
     def _judge_unshown(self, test: ChangedTest, red: _Red) -> TestProof:
         if self.intent.keeps:
@@ -710,9 +664,6 @@ class _Proof:
         )
         if all((mutant.path, mutant.line) in elsewhere for mutant in survivors):
             why = f"and what no test notices depends on the Python or the platform: {place}"
-            return "inconclusive", why
-        if self._other_platform:
-            why = f"and {self._other_platform}, which the title names, could not be tried"
             return "inconclusive", why
         return "not_discriminating", f"and with {survivors[0].change!r} in {place} too"
 

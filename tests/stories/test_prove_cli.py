@@ -175,33 +175,6 @@ def test_lines_for_another_python_say_nothing_of_a_test(made: Repository) -> Non
     assert "depends on the Python or the platform: calc.py:" in found["reason"]
 
 
-@pytest.mark.parametrize(
-    ("title", "base", "verdict", "why"),
-    [
-        ("Fix half for python {other}", "fail", "proven", "with Python {other}, without the change: "),
-        ("Fix half for Python 3.99", "pass", "inconclusive", "Python 3.99, which the title names, could not be tried"),
-        ("Fix half on Windows", "pass", "inconclusive", "Windows, which the title names, could not be tried"),
-        ("Fix half in windows of two", "pass", "not_discriminating", "and with '"),
-    ],
-)  # fmt: skip
-def test_what_mends_another_python_is_tried_with_that_one(
-    title: str, base: str, verdict: str, why: str, made: Repository
-) -> None:
-    sandbox = sandbox_or_skip()
-    if len(sandbox.pythons()) < 2:
-        pytest.skip("there is one Python here")
-    *_, first, other = sandbox.pythons()
-    here = f"import sys\n\n\ndef half(a):\n    if '%d.%d' % sys.version_info[:2] != '{other}':\n        return a / 2\n    return a"
-    old = made.commit("base", {"calc.py": here})
-    test = "import calc\n\n\ndef test_half():\n    assert calc.half(3) == 1.5\n"
-    new = {"calc.py": f"{here} / 2\n", "tests/test_calc.py": test}
-    trial = Trial(("python", "-m", "pytest"), setup=SETUP, timeout=60, python=first)
-    job = ProofJob(trial, old, made.commit("fix", new), title.format(other=other), mutants=4)
-    (found,) = prove_change(job, git=made.open(), sandbox=sandbox).tests
-    assert (found.base, found.verdict) == (base, verdict)
-    assert why.format(other=other) in found.reason
-
-
 def test_a_test_without_an_assertion_that_is_only_written_otherwise_asks_nothing(
     made: Repository,
 ) -> None:

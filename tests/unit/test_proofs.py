@@ -294,22 +294,6 @@ def test_what_is_promised(title: str, body: str, closes: tuple[str, ...], fixes:
     assert (intent.closes, bool(intent.fixes), bool(intent.keeps)) == (closes, fixes, keeps)
 
 
-@pytest.mark.parametrize(
-    ("title", "python", "system"),
-    [
-        ("fix some edge cases for python 3.12", "3.12", ""),
-        ("Fix py3.13 support", "3.13", ""),
-        ("Fix paths on Windows", "", "Windows"),
-        ("Fix strings under Python 2.7", "", "Python 2"),
-        ("Fix version 3.12", "", ""),
-        ("Fix windows that overlap", "", ""),
-    ],
-)
-def test_where_a_title_says_that_the_change_matters(title: str, python: str, system: str) -> None:
-    intent = read_intent(title, "on Windows with Python 3.9")
-    assert (intent.python, intent.system) == (python, system)
-
-
 TEST = "def test_a():\n    assert f(1) == 2\n    assert f(2) == 3\n\n\ndef test_b():\n    assert f(3) == 4\n"
 
 
