@@ -26,7 +26,6 @@ _CHECK_WORDS = (
     "fail",
     "ensure",
 )
-_MOCKS = frozenset({"Mock", "MagicMock"})
 _CHECK_NAMES = frozenset({"eq_", "ok_"})  # nose.tools
 _MAX_ATOMS = 8
 _BROAD_TYPES = frozenset({"Exception", "BaseException"})
@@ -363,26 +362,8 @@ def _evaluate(test: ast.expr, values: Mapping[str, ast.expr], atoms: dict[str, b
 
 
 def _spell_out(node: ast.expr, values: Mapping[str, ast.expr]) -> str:
-    """An expression with the value that a bare name was given, and a call of a mock as what that returns."""
-    value = _read_name(node, values)
-    made = _read_name(value.func, values) if isinstance(value, ast.Call) else value
-    returned = _find_mocked_result(made) if made is not value else None
-    if returned is None:
-        return ast.unparse(value)
-    # a mock may return what it is named: it is read once
-    return _spell_out(returned, {name: one for name, one in values.items() if one is not made})
-
-
-def _read_name(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    return values.get(node.id, node) if isinstance(node, ast.Name) else node
-
-
-def _find_mocked_result(made: ast.expr) -> ast.expr | None:
-    """What a mock from `unittest.mock` was told to return where it is made; None for anything else."""
-    if not (isinstance(made, ast.Call) and last_name(made.func) in _MOCKS):
-        return None
-    told = {keyword.arg: keyword.value for keyword in made.keywords}
-    return None if "side_effect" in told else told.get("return_value")
+    """An expression with the value that a bare name was given."""
+    return ast.unparse(values.get(node.id, node) if isinstance(node, ast.Name) else node)
 
 
 def _find_early_return(test: FunctionNode) -> ast.stmt | None:
