@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -17,18 +15,14 @@ from regreen.bisect.posterior import CulpritPosterior
 from regreen.bisect.report import render_headline, render_plot
 from regreen.bisect.result import (
     Bisection,
-    BisectionOutcome,
     BlamedCommit,
     BlamedDependency,
     FailureRates,
     Observation,
     RangePoint,
     SearchedRange,
-    Suspect,
 )
 from regreen.bot.messages import bisection_body
-from regreen.fixers.rungs.revert_rung import _find_suspects
-from tests.unit.repairs import Repository
 from tests.unit.test_bisect_search import histories
 
 _GREEN, _RED = "#81c784", "#e57373"
@@ -165,23 +159,3 @@ def test_a_bisection_that_had_no_time_for_a_run_does_not_say_that_the_command_pa
     assert render_headline(found) == "the time was over before the command had run once"
     seen = replace(found, observations=make_bisection(_SIDE).observations)
     assert "did not fail where it should" in render_headline(seen)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "probabilities", "tried"),
-    [
-        ("undecided", (0.98, 0.02), 1),
-        ("undecided", (0.6, 0.4), 0),
-        ("narrowed", (0.5, 0.5), 2),
-        ("none", (), 0),
-    ],
-)
-def test_a_commit_that_is_nearly_sure_when_the_time_ends_is_reverted(
-    tmp_path: Path, outcome: BisectionOutcome, probabilities: Sequence[float], tried: int
-) -> None:
-    repository = Repository(tmp_path / "repo")
-    shas = [repository.commit(f"change {at}", {"a.txt": str(at)}) for at in range(2)]
-    suspects = tuple(Suspect(sha, share) for sha, share in zip(shas, probabilities, strict=False))
-    found = replace(make_bisection(_SIDE), outcome=outcome, credible_set=suspects)
-    case = MagicMock(git=repository.open())
-    assert [one.sha for one in _find_suspects(case, found)] == shas[:tried]

@@ -237,7 +237,6 @@ def _still_compiles(now: Mapping[str, str], changed: Mapping[str, str]) -> bool:
 
 
 _MAX_SUSPECTS = 3
-_LIKELY = 0.9  # of one commit, where the time for the search was over
 _BISECT_TIME_SHARE = 0.5  # share of the time left; the next rungs need the rest
 
 
@@ -286,15 +285,14 @@ class RevertRung:
 
 
 def _find_suspects(case: RepairCase, found: Bisection) -> list[GuiltyCommit]:
-    """The culprit, or the few suspects that the search left, for want of time too; their reverts decide."""
+    """The culprit, or the few suspects that the search left; their reverts decide."""
     if found.culprit is not None:
         return [GuiltyCommit.read_commit(case.git, found.culprit.sha, found.probability)]
-    likely = [one for one in found.credible_set if one.probability >= _LIKELY]
-    left = likely if found.outcome == "undecided" else found.credible_set
-    if found.outcome not in {"narrowed", "undecided"} or len(left) > _MAX_SUSPECTS:
+    if found.outcome != "narrowed" or len(found.credible_set) > _MAX_SUSPECTS:
         return []
     return [
-        GuiltyCommit.read_commit(case.git, suspect.sha, suspect.probability) for suspect in left
+        GuiltyCommit.read_commit(case.git, suspect.sha, suspect.probability)
+        for suspect in found.credible_set
     ]
 
 
