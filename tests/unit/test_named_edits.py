@@ -49,7 +49,7 @@ SYNTAX = '  File "/work/a.py", line 1\n    x\n    ^\nSyntaxError: {}'
 EXCEPTIONS = SYNTAX.format("multiple exception types must be parenthesized")
 NODE = "file:///work/a.mjs:1\nx\n^\n\n"
 INDENT = '  File "/work/a.py", line 3\n    y = 2\nIndentationError: unexpected indent'
-GUESSED = ("parenthesized", "default for", "require", "of wrong type")
+GUESSED = ("parenthesized", "default for", "require")
 WARNED_TWICE = "".join(
     f"a.py:2: SyntaxWarning: invalid escape sequence '\\{one}'\n" for one in "dw"
 )
@@ -81,8 +81,6 @@ BLANK = '  File "/work/a.py", line 1\n    x = 1\n     ^\nSyntaxError: invalid no
         (WARNED.format("is not").replace("==", "!="), "a.py", "x = 200 is not y or y is not -x or y is not r'a'\n", "x = 200 != y or y is not -x or y != r'a'\n"),
         (SYNTAX.format("expected ':'"), "a.py", "if 1  # one\n", "if 1:  # one\n"),
         (SYNTAX.format("expected ':'"), "a.py", "class A", "class A:"),
-        ("./a.go:1:9: fmt.Sprintf format %s has arg n of wrong type uint64", "a.go", '\ts := fmt.Sprintf("%s B", n)\n', '\ts := fmt.Sprintf("%d B", n)\n'),
-        ("vet: ./a.go:1:9: Printf format %d has arg name of wrong type string", "a.go", '\tfmt.Printf("%d is %d", n, name)\n', '\tfmt.Printf("%d is %s", n, name)\n'),
         ("./a.go:1:4: syntax error: unexpected newline in composite literal; possibly missing comma or }", "a.go", "\t\t1 // one\n", "\t\t1, // one\n"),
         ('a.py:1: error: Function is missing a return type annotation\na.py:1: note: Use "-> None" if function does not return a value', "a.py", "def f(x=g()):\n", "def f(x=g()) -> None:\n"),
         ("Can't use 'defined(@array)' (Maybe you should just omit the defined()?) at a.pl line 1.", "a.pl", "if (defined(@rows)) {\n", "if (@rows) {\n"),
@@ -271,7 +269,6 @@ def test_line_nought_of_a_message_is_no_line() -> None:
 
 GO_HEAD = 'package shop\n\nimport (\n\t"fmt"\n\t"sort"\n)\n'
 LACKS_SET = "src/A.java:9: error: cannot find symbol\n    Set<String> all;\n    ^\n  symbol:   class Set\n  location: class A\n"
-LACKS_UTILS = "ReferenceError: utils is not defined\n    at scan (/work/lib/scan.js:2:1)\n"
 
 
 @pytest.mark.parametrize(
@@ -285,8 +282,6 @@ LACKS_UTILS = "ReferenceError: utils is not defined\n    at scan (/work/lib/scan
         ("./a.go:9:2: undefined: strings", "a.go", 'package shop\n\nimport "fmt"\n', {}, 'package shop\n\nimport "fmt"\nimport "strings"\n'),
         (LACKS_SET, "src/A.java", "package a;\n\nimport java.util.Map;\n", {}, "package a;\n\nimport java.util.Map;\nimport java.util.Set;\n"),
         (LACKS_SET, "src/A.java", "package a;\n", {"src/B.java": "import org.sets.Set;\n"}, "package a;\n\nimport org.sets.Set;\n"),
-        (LACKS_UTILS, "lib/scan.js", "'use strict';\n", {"lib/b.js": "const utils = require('./utils');\n", "c.js": "const utils = require('./lib/utils');\n"},
-         "'use strict';\n\nconst utils = require('./utils');\n"),
     ],
 )  # fmt: skip
 def test_a_name_is_imported_as_the_other_files_do_or_from_the_standard_library(

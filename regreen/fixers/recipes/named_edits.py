@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ _QUOTED = re.compile(r"[`'\"‘“]([\w$@.:/-]{1,80})[`'\"’”]")
 
 @dataclass(frozen=True, slots=True)
 class NamedEdit:
-    """A name and what the error says that stands for it now. `asks` is what a person has to look at, where it is a guess."""
+    """A name ("" where one is added) and what the error says that stands for it now. `asks` is what a person has to look at, where it is a guess."""
 
     old: str
     new: str
@@ -47,7 +46,7 @@ class NamedEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditedFiles:
-    """Changed files by path, and the edits that were made in them; `of_lines`: the error says what is wrong with the very lines."""
+    """Changed files by path, and the edits that were made in them; `of_lines`: of lines that the error names."""
 
     texts: Mapping[str, str]
     edits: tuple[NamedEdit, ...]
@@ -285,25 +284,20 @@ def _add_missing_imports(output: str, paths: Collection[str], read: ReadText) ->
             text = texts.get(path) or read(path) or ""
             known = {one["name"] for one in re.finditer(row["import"], text)}
             others = [one for one in alike if one != path][:_MAX_IMPORTERS]
-            if name not in known and (line := _find_import(row, name, path, others, read)):
+            if name not in known and (line := _find_import(row, name, others, read)):
                 texts[path] = _insert_import(row, text, line)
-                said = f"an import of {name} ({line})"
-                added.append(NamedEdit("none", said, row["cause"], row["asks"]))
+                said = f"an import of {name}"
+                added.append(NamedEdit("", said, row["cause"], row["asks"]))
     return EditedFiles(texts, tuple(dict.fromkeys(added)))
 
 
-def _find_import(
-    row: Mapping[str, Any], name: str, path: str, others: Sequence[str], read: ReadText
-) -> str:
+def _find_import(row: Mapping[str, Any], name: str, others: Sequence[str], read: ReadText) -> str:
     """The line that imports the name in the others; where none does, that of the standard library; empty where they differ."""
-    folder = posixpath.dirname(path)
     lines = {
         found[0].removeprefix(found["head"])
         for other in others
         for found in re.finditer(row["import"], read(other) or "")
-        # a relative place means something else in another folder
         if found["name"] == name
-        and (posixpath.dirname(other) == folder or not re.search("['\"]\\.", found[0]))
     }
     if not lines and (module := row["standard"].get(name)):
         return str(row["line"]).replace("@NAME@", name).replace("@MODULE@", module)

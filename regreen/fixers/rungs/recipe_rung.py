@@ -350,7 +350,9 @@ class RecipeRung:
             return []
 
     def _propose_named_edit(self, case: RepairCase, edited: EditedFiles) -> Proposal:
-        words = ", ".join(f"{one.new} instead of {one.old}" for one in edited.edits)
+        words = ", ".join(
+            f"{one.new} instead of {one.old}" if one.old else one.new for one in edited.edits
+        )
         cause = "; ".join(dict.fromkeys(one.cause for one in edited.edits))
         asks = "; ".join(dict.fromkeys(one.asks for one in edited.edits if one.asks)) or None
         return self._make_rename_proposal(case, edited.texts, f"wrote {words}"[:200], cause, asks)
