@@ -59,7 +59,7 @@ class CommandReply:
 
 
 def settle_waiting_patches(
-    github: GitHub, store: Store, number: int, outcome: str, *, on_pull: bool
+    github: GitHub, store: Store, number: int, outcome: say.PatchOutcome, *, on_pull: bool
 ) -> None:
     """Write into our earlier replies what became of the patch that they say to wait. A failure does not fail the job."""
     repo = github.repo

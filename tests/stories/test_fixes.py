@@ -247,7 +247,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     assert patch.body.startswith("Approved by @alice on 2026-03-02 at 09:0")
     shown, done = pull.comments
     assert re.search(
-        rf"^> `/fix`\n\n\*\*A patch for `.+` was approved by `alice` on 2026-03-02 at 09:\d\d UTC\*\*: it is in draft #{patch.number}\. The patch changes `shop/bulk.py` ",
+        rf"^> `/fix`\n\n\*\*A patch for `.+` was approved by `alice` on 2026-03-02 at 09:\d\d UTC\.\*\* It is in draft #{patch.number}\. The patch changes `shop/bulk.py` ",
         shown,
     )
     assert "waits for approval" not in shown
@@ -266,7 +266,7 @@ def test_an_approval_holds_for_the_commit_it_was_given_for(story: Story) -> None
     story.work()
     assert len(story.pulls) == 1
     assert "so the approval does not hold" in pull.comments[-1]
-    assert "` was not opened**: the branch was at `" in pull.comments[0]
+    assert "` was not opened.** The branch was at `" in pull.comments[0]
     assert "waits for approval" not in pull.comments[0]
     story.says("alice", "/fix", on=pull)
     story.says("alice", "/fix", on=pull)

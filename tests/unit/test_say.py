@@ -547,7 +547,12 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
 
 def test_what_was_red_in_ci_alone_is_not_called_flaky_for_certain() -> None:
     cause = messages.make_cause_document(RedCause("flaky", "red in CI, green here", "rerun"))
-    cause |= {"checks": ["test"], "action": messages.rerun_note("asked"), "repeat": ""}
+    cause |= {
+        "checks": ["test"],
+        "action": messages.rerun_note("asked"),
+        "rerun": "asked",
+        "repeat": "",
+    }
     check = messages.cause_check("a" * 40, [cause])
     assert check.title.startswith("Not reproduced here: flaky, or CI's environment differs: ")
     assert "whether the change is the cause is not known" in check.summary
@@ -591,8 +596,8 @@ def test_a_repair_says_which_files_it_changes() -> None:
     ):
         assert "The patch changes `shop/f0.py` (+0 -1), " in text.partition("\n\n")[0]
         assert text.count("The patch changes ") == 1
-    settled = messages.settle_waiting_patch(text, "was approved**.")
-    assert settled.startswith("**A patch for `test` was approved**. The patch changes ")
+    settled = messages.settle_waiting_patch(text, messages.PatchOutcome("was approved"))
+    assert settled.startswith("**A patch for `test` was approved.** The patch changes ")
     assert "The patch changes `shop/f0.py`" in settled.partition("\n\n")[0]
 
 

@@ -489,25 +489,26 @@ class _WhyFlow:
                     by_run[run.id] = run
         for number, its in keys.items():
             if {causes[key]["verdict"] for key in its} <= {"flaky", "infrastructure"}:
-                note = self._rerun_failed_jobs(by_run.get(number))
+                rerun, attempt = self._rerun_failed_jobs(by_run.get(number))
+                note = messages.rerun_note(rerun, attempt)
                 for key in its:
-                    causes[key] = {**causes[key], "action": note}
+                    causes[key] = {**causes[key], "action": note, "rerun": rerun}
 
-    def _rerun_failed_jobs(self, run: WorkflowRun | None) -> str:
+    def _rerun_failed_jobs(self, run: WorkflowRun | None) -> tuple[messages.RerunOutcome, int]:
+        """What became of running them again, and which attempt this was."""
         if run is None:
-            return messages.rerun_note("elsewhere")
+            return "elsewhere", 1
         if is_observed(self.github):
-            return messages.rerun_note("observed")
+            return "observed", 1
         if self.loaded.config.why.rerun == "never":
-            return messages.rerun_note("off")
-        run = self.github.workflow_run(
-            run.id
-        )  # an attempt of this job that was killed may have asked already
+            return "off", 1
+        # an attempt of this job that was killed may have asked already
+        run = self.github.workflow_run(run.id)
         if run.attempt > 1:
-            return messages.rerun_note("again", run.attempt)
+            return "again", run.attempt
         self.job.check_cancelled()
         try:
             self.services.github_client(self.ask.where, RERUN_SCOPE).rerun_failed_jobs(run.id)
         except (NotAllowed, ValidationFailed):
-            return messages.rerun_note("refused")
-        return messages.rerun_note("asked")
+            return "refused", 1
+        return "asked", 1

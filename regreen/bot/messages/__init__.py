@@ -1,6 +1,7 @@
 """Every text that people read on GitHub: pure functions from results to Markdown."""
 
 from regreen.bot.messages.causes import (
+    RerunOutcome,
     approval_check,
     cause_check,
     make_cause_document,
@@ -55,6 +56,7 @@ from regreen.bot.messages.reviews import (
 from regreen.bot.messages.work import (
     REGRESSION_LABEL,
     REPAIR_CHECK,
+    PatchOutcome,
     answer_body,
     approval_too_early,
     approval_too_late,
@@ -96,7 +98,9 @@ __all__ = [
     "REGRESSION_LABEL",
     "REPAIR_CHECK",
     "FixedFinding",
+    "PatchOutcome",
     "QueuedPull",
+    "RerunOutcome",
     "add_verdict",
     "answer_body",
     "approval_check",

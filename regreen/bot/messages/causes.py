@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from regreen.bot.messages.markup import (
     add_verdict,
@@ -28,6 +28,7 @@ _MAX_COMMAND_CHARS = 600
 _REPEAT_START = "<sub>Reproduce: "
 # the cause that an answer is named after, where the failing checks have several
 _GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
+RerunOutcome = Literal["asked", "off", "observed", "again", "refused", "elsewhere"]
 _HEADINGS = {
     "change": "This change broke it",
     "main": "The base branch fails too",
@@ -114,7 +115,7 @@ def cause_check(
     """The answer to the failed checks of a commit: one line, and a card for each cause; `branch` is the base.
 
     A cause is its JSON document with `checks` (the names of the checks that it failed; none where nothing failed), `action` (what was done about it,
-    in Markdown of ours: `rerun_note`, `regression_note`, `repair_note`) and `repeat` (a command).
+    in Markdown of ours: `rerun_note`, `regression_note`, `repair_note`), `rerun` (what became of that, where it was wanted) and `repeat` (a command).
     """
     ordered = order_causes(causes)
     first, more = ordered[0], f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
@@ -204,8 +205,8 @@ def _advise(cause: Mapping[str, Any], branch: str) -> str:
         whose = "" if cause["verdict"] == "unknown" else "The change is not the cause."
         if is_unreproduced(cause):
             whose = "It did not fail here, so whether the change is the cause is not known."
-        is_done = cause["action"] == rerun_note("asked")
-        return f"{whose} {'' if is_done else 'Run the failed jobs again.'}".strip()
+        step = "" if cause.get("rerun") == "asked" else "Run the failed jobs again."
+        return f"{whose} {step}".strip()
     if not package:
         where = code_span(branch, 100) if branch else "the base branch"
         return _ADVICE[cause["do"]].replace("BRANCH", where)
@@ -264,13 +265,14 @@ def repair_note(number: int, branch: str) -> str:
     return f"Draft #{number} repairs the branch {code_span(branch, 200)}: review and merge it if you agree."
 
 
-def rerun_note(outcome: str, attempt: int = 1) -> str:
-    """What became of running failed jobs again: "asked", "off", "observed", "again", or "refused"."""
-    return {
+def rerun_note(outcome: RerunOutcome, attempt: int = 1) -> str:
+    """What became of running failed jobs again, of which this was the `attempt`."""
+    notes: dict[RerunOutcome, str] = {
         "asked": "The failed jobs were asked to run once more.",
         "off": "The failed jobs were not run again: why.rerun is never.",
         "observed": "The failed jobs were not run again: Regreen only observes this repository.",
         "again": f"The failed jobs were not run again: this was attempt {attempt} already.",
         "refused": "The failed jobs could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
         "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",
-    }[outcome]
+    }
+    return notes[outcome]

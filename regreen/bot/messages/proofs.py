@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from regreen.bot.messages.causes import describe_repetition
 from regreen.bot.messages.markup import (
@@ -30,15 +31,22 @@ def describe_mutants(result: ProofResult, show_path: Callable[[str], str] = str)
 
     `show_path` makes of a path, which comes from the pull request, what may stand in the text.
     """
-    total = len(result.mutants)
-    paths = {test.test.partition("::")[0] for test in result.tests}
-    by = show_path(next(iter(paths))) if len(paths) == 1 else "the changed test files"
+    total, by = len(result.mutants), _name_test_files(result, show_path)
     lived = sum(mutant.killed_by is None for mutant in result.mutants)
     if not total:
         return ""
     if not lived:
         return f"all {total} faults in the changed lines are noticed by {by}"
     return f"{lived} of {total} faults in the changed lines are not noticed by {by}"
+
+
+def _name_test_files(result: ProofResult, show_path: Callable[[str], str]) -> str:
+    paths = {test.test.partition("::")[0] for test in result.tests}
+    return show_path(next(iter(paths))) if len(paths) == 1 else "the changed test files"
+
+
+def _name_verdict(verdict: str) -> str:
+    return verdict.replace("_", " ")
 
 
 def describe_extent(result: ProofResult) -> str:
@@ -64,9 +72,9 @@ def _name_extent(result: ProofResult) -> str:
 
 def format_proof(result: ProofResult) -> str:
     """The report on the terminal."""
-    lines = [f"{result.verdict.replace('_', ' ')}: {result.reason}", ""]
+    lines = [f"{_name_verdict(result.verdict)}: {result.reason}", ""]
     for test in result.tests:
-        lines += [f"  {test.test}", f"    {test.verdict.replace('_', ' ')}: {test.reason}"]
+        lines += [f"  {test.test}", f"    {_name_verdict(test.verdict)}: {test.reason}"]
     lived = [mutant for mutant in result.mutants if mutant.killed_by is None]
     if mutants_line := describe_mutants(result):
         lines += ["", f"{mutants_line}:" if lived else mutants_line]
@@ -103,18 +111,19 @@ def proof_check(
     failed = required and result.verdict in {"not_discriminating", "refused"}
     title = to_plain_line(_make_title(result, unjudged), _MAX_TITLE_CHARS)
     rows = [
-        f"- {code_span(test.test, 200)}: **{test.verdict.replace('_', ' ')}**, {inline_prose(test.reason[:500])}"
+        f"- {code_span(test.test, 200)}: **{_name_verdict(test.verdict)}**, {inline_prose(test.reason[:500])}"
         for test in result.tests[:_MAX_ROWS]
     ]
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
     reason, extent = inline_prose(result.reason[:1000]), describe_extent(result)
-    verdict = reason if extent else f"**{result.verdict.replace('_', ' ').capitalize()}**: {reason}"
+    verdict = reason if extent else f"**{_name_verdict(result.verdict).capitalize()}**: {reason}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
     parts.insert(0, extent)
-    if mutants_line := describe_mutants(result, lambda path: code_span(path, 200)):
+    show_path = partial(code_span, limit=200)
+    if mutants_line := describe_mutants(result, show_path):
         unnoticed = _list_unnoticed(result)
         if extent:  # the first line has the numbers
-            mutants_line = f"these faults are {mutants_line.partition(' are ')[2]}"
+            mutants_line = f"these faults are not noticed by {_name_test_files(result, show_path)}"
         end = ":\n\n" if unnoticed else "."
         how = (
             " (each line below was put in the place of the one in the change, and none of these tests failed)"
@@ -173,7 +182,7 @@ def judge_at_commit(result: ProofResult, failing: Sequence[str]) -> ProofResult:
 def _make_title(result: ProofResult, unjudged: str) -> str:
     proven = [test.test.rpartition("::")[2] for test in result.tests if test.verdict == "proven"]
     if result.verdict != "proven" or not proven:
-        return f"{result.verdict.replace('_', ' ').capitalize()}: {result.reason}"
+        return f"{_name_verdict(result.verdict).capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
     mutants_line = unjudged or describe_mutants(result)
     if not unjudged and any(mutant.killed_by is None for mutant in result.mutants):

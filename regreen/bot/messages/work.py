@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from regreen.bisect.report import measure_slowdown, render_markdown
@@ -30,9 +30,8 @@ from regreen.fixers.report import capitalize_sentence, describe_blame, describe_
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
-_WAITS = " works and waits for approval"
 _WAITING_MARK = make_marker("waits")
-"""Hidden behind the sentence that a patch waits, which is replaced by what becomes of the patch."""
+"""Hidden before and behind what says that a patch waits, which is replaced by what becomes of the patch."""
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
@@ -130,35 +129,42 @@ def fix_awaits_approval(fix: FixResult, step: str, report: str, *, by_button: bo
     """A patch that needs approval, by command or by the button of its check run: what it repairs, and why it waits."""
     how = "The button **Approve**" if by_button else "`/approve`"
     what = code_span(_name_failing(fix, step), 200)
-    head = f"**A patch for {what}{_WAITS}**{inline_prose(_explain_wait(fix))}."
-    return f"{head} Nothing was pushed. {how} opens it as a draft.{_WAITING_MARK} {describe_changed_files(fix.patch or '')}\n\n{report}"
+    waits = f" works and waits for approval**{inline_prose(_explain_wait(fix))}. Nothing was pushed. {how} opens it as a draft."
+    changes = describe_changed_files(fix.patch or "")
+    return f"**A patch for {what}{_WAITING_MARK}{waits}{_WAITING_MARK} {changes}\n\n{report}"
 
 
-def settle_waiting_patch(text: str, outcome: str) -> str:
+@dataclass(frozen=True, slots=True)
+class PatchOutcome:
+    """What became of a patch that waited: the end of its headline, and what follows that."""
+
+    headline: str
+    more: str = ""
+
+
+def settle_waiting_patch(text: str, outcome: PatchOutcome) -> str:
     """The text of a reply with what became of the patch that it said to wait; any other text stays as it is."""
-    before, mark, after = text.partition(_WAITING_MARK)
-    if not mark:
-        return text
-    quoted, gap, head = before.rpartition("\n\n")
-    return f"{quoted}{gap}{head.partition(_WAITS)[0]} {outcome}{after}"
+    before, mark, rest = text.partition(_WAITING_MARK)
+    after = rest.partition(_WAITING_MARK)[2]
+    return f"{before} {outcome.headline}.**{outcome.more}{after}" if mark else text
 
 
-def describe_approval(login: str, at: datetime, number: int) -> str:
+def describe_approval(login: str, at: datetime, number: int) -> PatchOutcome:
     """What became of a patch that somebody approved."""
-    return f"was approved by {code_span(login)} on {_format_time(at)}**: it is in draft #{number}."
+    who = f"was approved by {code_span(login)} on {_format_time(at)}"
+    return PatchOutcome(who, f" It is in draft #{number}.")
 
 
-def describe_late_approval(login: str, at: datetime, head: str) -> str:
+def describe_late_approval(login: str, at: datetime, head: str) -> PatchOutcome:
     """What became of a patch that somebody approved after the branch had moved on."""
-    return (
-        f"was not opened**: the branch was at {code_span(head[:12])} when {code_span(login)} approved it on "
-        f"{_format_time(at)}. `/fix` tries again there."
-    )
+    when = f"when {code_span(login)} approved it on {_format_time(at)}"
+    why = f" The branch was at {code_span(head[:12])} {when}. `/fix` tries again there."
+    return PatchOutcome("was not opened", why)
 
 
-def describe_replacement(at: datetime) -> str:
+def describe_replacement(at: datetime) -> PatchOutcome:
     """What became of a patch that a later repair replaced."""
-    return f"was replaced by that of a later repair on {_format_time(at)}**."
+    return PatchOutcome(f"was replaced by that of a later repair on {_format_time(at)}")
 
 
 def _name_failing(fix: FixResult, step: str) -> str:
