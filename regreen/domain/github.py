@@ -359,6 +359,10 @@ class SignIn(Protocol):
         ...
 
 
+RewriteReview = Callable[[str, str, Mapping[str, str]], str]
+"""The new text of a review, from its marker, its text, and the addresses of all of ours by their markers."""
+
+
 class GitHub(Protocol):
     """One repository on GitHub, with a token for it alone. Writes carry a marker by which they are found again."""
 
@@ -411,8 +415,8 @@ class GitHub(Protocol):
         """
         ...
 
-    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[..., str]) -> None:
-        """Replace each of our reviews whose marker begins with `start`, by its marker, text, and all addresses by marker."""
+    def rewrite_reviews(self, number: int, rewrite: RewriteReview) -> None:
+        """Replace the text of each of our reviews for which `rewrite` returns another one."""
         ...
 
     def post_file_comment(self, number: int, head_sha: str, comment: FileComment) -> bool:

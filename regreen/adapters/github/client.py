@@ -45,6 +45,7 @@ from regreen.domain.github import (
     Repository,
     ReviewComment,
     ReviewThread,
+    RewriteReview,
     TokenScope,
     TreeChange,
     ValidationFailed,
@@ -617,8 +618,8 @@ class RepositoryClient:
         self._written.put(WriteRecord(int(review["id"])), path, marker)
         return True
 
-    def rewrite_reviews(self, number: int, start: str, rewrite: Callable[..., str]) -> None:
-        """Replace the text of each of our reviews whose marker begins with `start`; see `GitHub`.
+    def rewrite_reviews(self, number: int, rewrite: RewriteReview) -> None:
+        """Replace the text of each of our reviews; see `GitHub`.
 
         https://docs.github.com/rest/pulls/reviews#update-a-review-for-a-pull-request
         """
@@ -626,7 +627,7 @@ class RepositoryClient:
         ours = []
         for item in self._wire.iterate_items(path):
             body, _, marker = (item.get("body") or "").rstrip().rpartition("\n\n")
-            if marker.startswith(start) and self._is_ours(item, marker):
+            if self._is_ours(item, marker):
                 ours.append((item, marker, body))
         urls = {marker: item.get("html_url") or "" for item, marker, _ in ours}
         for item, marker, body in ours:

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -151,16 +151,17 @@ def refresh_check(
     )
     run = github.post_check_run(check)
     # nothing was pushed since: what this review found is no longer new, and its own text is updated too
-    progress = partial(
-        messages.describe_progress,
-        replace(review, findings=(), withheld=()),
+    progress = messages.ReviewProgress(
+        review.head,
+        (),
         (*standing, *list_all_findings(review)),
-        dismissed=dismissed,
-        check_url=f"{github.server.repository_url(github.repo)}/runs/{run}",
-        posted=posted.load_posted(),
-        author=newest[0].body.get("author", ""),
+        fixed,
+        dismissed,
+        posted.load_posted(),
+        newest[0].body.get("author", ""),
+        f"{github.server.repository_url(github.repo)}/runs/{run}",
     )
-    _update_earlier_reviews(services.store, github, number, progress, head=review.head)
+    _update_earlier_reviews(services.store, github, number, progress)
     conclusion = f"{check.conclusion}: {check.title}"
     services.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
     shown = {**newest[0].body, **_describe_for_dashboard(check, standing, dismissed)}
@@ -171,21 +172,18 @@ def _update_earlier_reviews(
     store: Store,
     github: GitHub,
     number: int,
-    progress: Callable[..., str],
-    fixed: Sequence[messages.FixedFinding] = (),
+    progress: messages.ReviewProgress,
     *,
-    head: str,
     keep: str = "",
 ) -> None:
     """Say in the texts of earlier reviews what became of their findings; the one with the marker `keep` is up to date.
 
-    The newest of those of older heads tells all; those of `head` stay open, and say only what was dismissed. `fixed` is
-    what this review found fixed, besides what earlier ones did. A failure does not fail the job.
+    The newest of those of older heads tells all; those of the newest head stay open, and say only what was dismissed.
+    A failure does not fail the job.
     """
     earlier = store.documents(
         kind="review", repo=github.repo, number=number, limit=_MAX_EARLIER_REVIEWS
     )
-    start = messages.make_marker("review", number, "").removesuffix(" -->")
     heads = {
         messages.make_marker("review", number, _make_external_id(one.job)): one.body.get("head")
         for one in earlier
@@ -193,23 +191,24 @@ def _update_earlier_reviews(
     }
     if not heads:
         return
-    newest = next((marker for marker, at in heads.items() if at != head and marker != keep), "")
+    older = (marker for marker, at in heads.items() if at != progress.head and marker != keep)
+    newest = next(older, "")
     gone = [messages.FixedFinding(**f) for d in earlier for f in d.body.get("fixed") or ()]
-    gone = [*fixed, *gone]
-    text = progress(fixed=gone)
+    progress = replace(progress, fixed=[*progress.fixed, *gone])
+    text = messages.describe_progress(progress)
 
     def rewrite(marker: str, body: str, urls: Mapping[str, str]) -> str:
-        if marker == keep:
+        if marker == keep or marker not in heads:
             return body
-        if heads.get(marker) == head:
-            brief = progress(fixed=gone, is_brief=True)
+        if heads[marker] == progress.head:
+            brief = messages.describe_progress(progress, is_brief=True)
             return messages.put_above_review(brief, body, is_folded=False)
         later = urls.get(newest, "") if marker != newest else ""
         what = f"What became of its findings stands in [a later review]({later})."
         return messages.put_above_review(what if later else text, body)
 
     try:
-        github.rewrite_reviews(number, start, rewrite)
+        github.rewrite_reviews(number, rewrite)
     except (OutsideError, UserError) as error:
         _log.warning("reviews of %s#%d stay as they are: %s", github.repo, number, error)
 
@@ -465,20 +464,18 @@ class _ReviewFlow:
             web=self._web,
         )
         run = self._update_check(check)
-        progress = partial(
-            messages.describe_progress,
-            review,
+        progress = messages.ReviewProgress(
+            review.head,
+            list_all_findings(review),
             standing,
-            dismissed=dismissed,
-            check_url=f"{self._web}/runs/{run}",
-            posted=self._remembered.load_posted(),
-            author=pull.author,
+            fixed,
+            dismissed,
+            self._remembered.load_posted(),
+            pull.author,
+            f"{self._web}/runs/{run}",
         )
         mark = messages.make_marker("review", pull.number, self._external_id)
-        store = self._desk.store
-        _update_earlier_reviews(
-            store, self._github, pull.number, progress, fixed, head=review.head, keep=mark
-        )
+        _update_earlier_reviews(self._desk.store, self._github, pull.number, progress, keep=mark)
         conclusion = f"{check.conclusion}: {check.title}"
         self._desk.store.save(ReviewedHead(self._github.repo, check.head_sha, conclusion))
         # what was only observed is posted once the repository's mode is `act`

@@ -467,33 +467,40 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
     return "; ".join(parts)[:250]
 
 
-def describe_progress(
-    review: Review,
-    standing: Sequence[Finding],
-    fixed: Iterable[FixedFinding],
-    dismissed: Mapping[str, Dismissal],
-    check_url: str,
-    *,
-    posted: Mapping[str, PostedFinding] = {},
-    author: str = "",
-    is_brief: bool = False,
-) -> str:
-    """What became of a pull request's findings up to this review, for the texts of earlier ones.
+@dataclass(frozen=True, slots=True)
+class ReviewProgress:
+    """A pull request's findings at its newest review: new, standing and fixed ones, all that were posted, and who dismissed which.
+
+    `author` wrote the change.
+    """
+
+    head: str
+    new: Sequence[Finding]
+    standing: Sequence[Finding]
+    fixed: Sequence[FixedFinding]
+    dismissed: Mapping[str, Dismissal]
+    posted: Mapping[str, PostedFinding]
+    author: str
+    check_url: str
+
+
+def describe_progress(progress: ReviewProgress, *, is_brief: bool = False) -> str:
+    """What became of a pull request's findings, for the texts of earlier reviews.
 
     What was dismissed counts as that also once it is gone. `is_brief`: for a review that still holds, only that.
     """
-    found = list_all_findings(review)
+    found, standing, dismissed = progress.new, progress.standing, progress.dismissed
     known = {f.id for f in (*found, *standing)}
-    gone = list({f.id: f for f in fixed if f.id not in known}.values())
+    gone = list({f.id: f for f in progress.fixed if f.id not in known}.values())
     new = [f for f in found if f.fingerprint not in dismissed]
     still_open = [f for f in standing if f.fingerprint not in dismissed]
     counts = {"fixed": len(gone), "still open": len(still_open), "new": len(new)}
-    ruled_out = {f.fingerprint for f in (*found, *standing)} | posted.keys()
+    ruled_out = {f.fingerprint for f in (*found, *standing)} | progress.posted.keys()
     counts["dismissed"] = len(ruled_out & dismissed.keys())
     rows = [
         f"- {code_span(f.path)} {inline_prose(f.title)} (`{f.id}`)"
-        + _describe_dismissal(dismissed[f.fingerprint], author)
-        for f in posted.values()
+        + _describe_dismissal(dismissed[f.fingerprint], progress.author)
+        for f in progress.posted.values()
         if f.fingerprint in dismissed
     ]
     away = "Dismissed:\n\n" + "\n".join(rows) if rows else ""
@@ -501,9 +508,7 @@ def describe_progress(
         return ""
     shown = [f"{number} {what}" for what, number in counts.items() if number]
     shown += [] if new or still_open else ["none open"]
-    lead = (
-        f"**Findings at {code_span(review.head[:12])}: {', '.join(shown)}** ([check]({check_url}))"
-    )
+    lead = f"**Findings at {code_span(progress.head[:12])}: {', '.join(shown)}** ([check]({progress.check_url}))"
     parts = [lead, f"New:\n\n{_list_findings(new)}" if new else ""]
     parts += [_describe_earlier_findings(still_open, gone, "Fixed")]
     parts = [*([lead] if is_brief else parts), away]
