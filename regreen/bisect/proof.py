@@ -205,7 +205,9 @@ def _test_revert(
             continue
         commit = git.revert(culprit, bad, paths=chosen)
         if commit is None:
-            tried.append(f"reverting it ({extent}) on {bad[:12]} conflicts, or changes a submodule")
+            tried.append(
+                f"reverting it ({extent}) on {bad[:12]} conflicts, or touches a link or a submodule"
+            )
             continue
         runs = _run_until_doubt(session, runner, commit)
         session.log.list_later_runs("revert", runs, culprit)

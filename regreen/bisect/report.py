@@ -515,10 +515,8 @@ def render_headline(result: Bisection, *, is_named: bool = False) -> str:
             package = f"{_name_upgrade(result.dependency)}, in " if result.dependency else ""
             factor = measure_slowdown(result)
             what += f", {factor:.1f} times as long" if factor else ""
-            blamed, does = (
-                f"{package}{result.culprit.sha[:12]}",
-                "passes" if result.find_fix else "fails",
-            )
+            blamed = f"{package}{result.culprit.sha[:12]}"
+            does = "passes" if result.find_fix else "fails"
             head = f"{does} since {blamed}" if is_named else f"{blamed} {what}"
             return f"{head} ({how}, {result.probability:.1%}): {result.culprit.subject}"
         case "narrowed":
@@ -647,7 +645,7 @@ def _describe_unchecked(result: Bisection) -> str:
     ran = {run.sha for run in result.observations}
     left = sum(point.sha not in ran for point in result.posterior)
     whole = count_noun(len(result.posterior), "commit")
-    parts = [f"{left} of {whole} were not run, the others decide"] if left else []
+    parts = [f"{left} of {whole}, because the runs of the others suffice"] if left else []
     skipped = count_noun(len(result.untestable), "commit")
     parts += [f"{skipped} could not be tested"] if result.untestable else []
     return "; ".join(parts) or "nothing"

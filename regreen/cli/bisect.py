@@ -22,7 +22,7 @@ from regreen.cli.options import (
     keep_capsule,
     quiet_option,
     repo_option,
-    require_writable_folder,
+    require_writable_file,
     resolve_revision,
     sandbox_option,
     time_limit_option,
@@ -175,7 +175,7 @@ def command(
     from regreen.bisect.verdict_memory import SqliteVerdictMemory
     from regreen.domain.private_folders import make_private
 
-    require_writable_folder(plot, "--plot")
+    require_writable_file(plot, "--plot")
     commit_runner.compile_signature(signature)
     trial = options.make_trial(argv, python=python)
     trial = replace(trial, env=tuple(sorted(trial.env)))

@@ -26,7 +26,7 @@ from regreen.cli.options import (
     load_config_at,
     quiet_option,
     repo_option,
-    require_writable_folder,
+    require_writable_file,
     resolve_revision,
     sandbox_option,
     time_limit_option,
@@ -174,7 +174,7 @@ def command(
     if workflow is None and (job_id or step is not None):
         raise UserError("--job and --step choose from a workflow; name it with --workflow FILE")
     given_tests = tuple(options.overlay)
-    require_writable_folder(patch_out, "--patch-out")
+    require_writable_file(patch_out, "--patch-out")
     git = GitRepository.open(repo)
     if not argv and workflow is None:
         named = git.resolve("HEAD" if rev == WORKTREE else rev)

@@ -335,7 +335,7 @@ def _read_overlay(items: Sequence[str]) -> dict[str, bytes]:
     return laid
 
 
-def require_writable_folder(file: Path | None, option: str) -> None:
+def require_writable_file(file: Path | None, option: str) -> None:
     """Make sure, before the work, that its result can be written.
 
     Raises:

@@ -24,7 +24,7 @@ from regreen.cli.options import (
     load_config_at,
     parse_variables,
     quiet_option,
-    require_writable_folder,
+    require_writable_file,
     resolve_revision,
     sandbox_option,
     time_limit_option,
@@ -168,7 +168,7 @@ def command(
     from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 
     environment = parse_variables(envs)
-    require_writable_folder(sarif_out, "--sarif-out")
+    require_writable_file(sarif_out, "--sarif-out")
     post_finished = _prepare_posting() if post else None
     diff = _read_diff(diff_file) if diff_file is not None else None
     git = _open_repository(repo, needed=diff is None)
@@ -336,7 +336,7 @@ def resolve_change(
         message = "no base branch found; name a base, such as --base HEAD~1"
         raise UserError(message)
     start = start or at_head
-    find_merge_base(git, start, standing)
+    find_merge_base(git, start, standing)  # refuses a clone that is too shallow for it
     return start, standing
 
 

@@ -134,8 +134,8 @@ def command(
     if form == "json":
         click.echo(json.dumps(document, indent=2))
     else:
-        again = {"capsule": format_replay(place, repo) if place else None}
-        print_answer(format_cause({**document, **again}), headline=True)
+        shown = {**document, "capsule": format_replay(place, repo) if place else None}
+        print_answer(format_cause(shown), headline=True)
     return 1 if found.verdict == "unknown" else 0
 
 
@@ -267,7 +267,10 @@ def _serve_shell(box: Box, trial: Trial, *, quiet: bool) -> None:
             return
         done = box.run(("sh", "-c", line), timeout=trial.timeout, env=dict(trial.env))
         shown = f"{done.stdout}{done.stderr}"
-        report_warning(shown) if quiet else print_answer(shown)
+        if quiet:
+            report_warning(shown)
+        else:
+            print_answer(shown)
         if done.ended != "exit":
             report_progress(f"the sandbox was ended: {done.ended}")
             return

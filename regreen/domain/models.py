@@ -176,6 +176,11 @@ class ReviewTestRun:
         return () if self.passed else named or ("",)
 
     @property
+    def failing_count(self) -> int:
+        """How many tests are known by name to fail."""
+        return len(list(filter(None, self.failing)))
+
+    @property
     def fails_without_change(self) -> bool:
         """Whether all that fails was seen to fail at the merge base too."""
         return not self.passed and set(self.failing) <= set(self.fail_on_base)

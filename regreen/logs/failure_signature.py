@@ -72,13 +72,11 @@ class FailureSignature:
         summary = f"{self.kind}: {self.message}" if self.kind and self.message else self.kind
         where = f" in {self.frame}" if self.frame else ""
         status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
-        says = self.says
-        if len(self.tests) < 2 or not (
-            says and all(says)
-        ):  # what was printed last is of the last test
-            says = ("",) * (len(self.tests) - 1) + (f"{summary}{where}" if summary else "",)
-        tests = self.tests or ("",)
-        words = [": ".join(filter(None, p)) for p in zip(tests, says, strict=False)][:3]
+        tests, says = self.tests or ("",), self.says
+        if len(tests) == 1 or not (says and all(says)):
+            # what was printed last belongs to the test that failed last
+            says = ("",) * (len(tests) - 1) + (f"{summary}{where}" if summary else "",)
+        words = [": ".join(filter(None, pair)) for pair in zip(tests, says, strict=False)][:3]
         words += [f"and {len(self.tests) - 3} more"] if len(self.tests) > 3 else []
         return " | ".join([word for word in words if word] or [status])
 

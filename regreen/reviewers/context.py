@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import io
+import tokenize
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -37,11 +38,6 @@ _R = TypeVar("_R")
 _Ts = TypeVarTuple("_Ts")
 _MAX_KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of files that a review caches; other files are read again when they are needed again."""
-# In a comment of the first two lines, as Python, Ruby and editors read it: https://peps.python.org/pep-0263/
-_DECLARED_CHARSET = re.compile(
-    rb"(?:#[^\n]{0,200}\n)?#[^\n]{0,200}?coding[:=][ \t]*((?:iso-?8859|latin|cp125|windows-125|koi8)[-_]?\w{1,2})(?![-\w])",
-    re.IGNORECASE,
-)
 _MAX_NEW_READS = 1500
 """With nothing kept from earlier, a call graph of more files than this costs more than it is worth."""
 
@@ -293,9 +289,9 @@ def _decode_text(data: bytes | None) -> str | None:
         return None
     with suppress(UnicodeDecodeError):
         return data.decode()
-    with suppress(UnicodeDecodeError, LookupError):
-        if (declared := _DECLARED_CHARSET.match(data)) is not None:
-            return data.decode(declared[1].decode())
+    with suppress(SyntaxError, UnicodeDecodeError, LookupError):
+        # what a comment at the top declares, as Python, Ruby and editors read it
+        return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
     return data.decode("utf-8", "surrogateescape")
 
 

@@ -167,7 +167,7 @@ def _coverage_line(review: Review) -> str:
         f"{u.path}:{markdown_sanitizer.format_line_ranges(u.lines, len(u.lines))}"
         for u in report.uncovered
     )
-    return describe_coverage(report) + (f" Not covered: {where}" if where else "")
+    return describe_coverage(report, review.tests) + (f" Not covered: {where}" if where else "")
 
 
 def _escape_newlines(path: str) -> str:

@@ -171,10 +171,15 @@ def _describe_folders(files: Sequence[FileChange]) -> str:
     return "in " + ", ".join(named) + (" and elsewhere" if len(folders) > 3 else "")
 
 
-def describe_coverage(report: CoverageReport) -> str:
-    """How much of the new lines the tests run; never rounded up to all of them."""
+def describe_coverage(report: CoverageReport, tests: ReviewTestRun | None) -> str:
+    """How much of the new lines the tests run, and how many of these fail; never rounded up to all lines."""
     share = 100 * report.covered // report.new_lines if report.new_lines else 100
-    return f"Test coverage of new lines: {share}% ({report.covered} of {report.new_lines})."
+    by = ""
+    if tests is not None and not tests.passed:
+        count = tests.failing_count
+        by = f", by tests of which {count} fail{'s' if count == 1 else ''}" if count else ""
+        by = by or ", by tests that fail"
+    return f"Test coverage of new lines: {share}% ({report.covered} of {report.new_lines}){by}."
 
 
 def list_unreviewed(review: Review) -> list[tuple[str, str]]:

@@ -139,7 +139,7 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
     counted = "2 runs: 1 to search, 1 with single packages (1 more run known before)"
     assert f"- {counted}\n- searched: 6 commits, " in body
     assert f"<summary>{counted}</summary>" in body
-    assert "\n- not checked: 4 of 6 commits were not run, the others decide\n" in body
+    assert "\n- not checked: 4 of 6 commits, because the runs of the others suffice\n" in body
     skipped = replace(found, command="python -m `x`", signature="t.py::a: 1 == 2 | t.py::b: 3 == 4")
     culprit = BlamedCommit(sha, "Upgrade", "Ann", "2026-10-01T09:00:00+00:00")
     skipped = replace(skipped, culprit=culprit, untestable=("d" * 40,))

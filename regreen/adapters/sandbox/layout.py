@@ -20,7 +20,7 @@ PROGRAMS_DIR = "/etc/regreen/bin"
 """Links to this machine's toolchains that lie outside /usr."""
 DEFAULT_PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{PROGRAMS_DIR}"
 HOST_NAME = "localhost"
-"""The box's own: a name without an address stops a JVM that looks for its host."""
+"""The host name in a box. It has an address, which a JVM, as Spark's, looks up when it starts."""
 HELPER_TIMEOUT_S = 120.0
 MiB = 1024**2
 # Below these limits no program starts, and the engine's own message would not say why.

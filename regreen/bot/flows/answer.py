@@ -202,7 +202,10 @@ def _try_proposed_tests(
     lines = load_uncovered_lines(services, table.github.repo, table.pull)
     about = describe_wanted_test(lines, wanted)
     text = f"{_quote_untrusted(table.material.text)}\n\n{about}"
-    sent = (*table.material.sent, SentPart("the wish, and which new lines no test runs"))
+    sent = (
+        *table.material.sent,
+        SentPart("what the test is wanted for, and which new lines no test runs"),
+    )
     messages: tuple[Message, ...] = (replace(table.material, text=text, sent=sent),)
     printed = (SentPart("what the proposed test printed"),)
     for _ in range(_MAX_TEST_ROUNDS):

@@ -447,7 +447,7 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
     tests = review.tests
     parts = []
     if tests is not None and not tests.passed:
-        failing = len(list(filter(None, tests.failing)))
+        failing = tests.failing_count
         words = f"{count_noun(failing, 'test')} failing" if failing else "Tests fail"
         parts.append(f"{words} without the change too" if tests.fails_without_change else words)
     if review.findings:
@@ -575,11 +575,7 @@ def _format_coverage(review: Review, web: str) -> str:
         missed.append(f"{code_span(unit.path)}: {lines}")
     more = len(report.uncovered) - _MAX_UNCOVERED_FILES
     missed += [f"and {count_noun(more, 'more file')}"] if more > 0 else []
-    told, tests = describe_coverage(report), review.tests
-    if tests is not None and not tests.passed:
-        number = len(list(filter(None, tests.failing)))
-        which = f"of which {number} fail{'s' if number == 1 else ''}" if number else "that fail"
-        told = f"{told[:-1]}, by tests {which}."
+    told = describe_coverage(report, review.tests)
     return told + (" Not covered: " + "; ".join(missed) if missed else "")
 
 

@@ -688,9 +688,8 @@ def main():
     sys.path.insert(0, ROOT) if job.get("root_on_path", True) else None
     session = Session(job)
     copied, compiled = _find_copies(job["candidates"])
-    if (
-        compiled
-    ):  # no candidate changes what the tests import, and the tree alone cannot be imported
+    if compiled:
+        # no candidate changes what the tests import, and the tree alone cannot be imported
         session.results = {"verdicts": [_UNTRIED for _ in job["candidates"]]}
         _write_results(session)
         return
