@@ -153,12 +153,16 @@ def run_in_box(
     )
     output = f"{result.stdout}\n{result.stderr}"
     run = CommandRun(result, () if result.passed else read_failures(output))
+    if len(listened) <= _MAX_QUICK_BYTES:
+        return _read_listener_output(listened, run)
     try:
-        return run_in_child(_read_listener_output, listened, run) if listened else run
+        return run_in_child(_read_listener_output, listened, run)
     except AnalysisFailed:  # what the tests may have written in its place is no listener's output
         return run
 
 
+_MAX_QUICK_BYTES = 128 * 1024
+"""So much is read in about a tenth of a second whatever it holds, which is less than four child processes take to start."""
 _MAX_SECONDS = 1e6
 _OUTCOME_RANK = {"passed": 0, "xfailed": 1, "skipped": 1, "failed": 2}
 
@@ -173,7 +177,7 @@ def read_seconds(value: object) -> float:
 def _read_listener_output(listened: bytes, run: CommandRun) -> CommandRun:
     """What the listener wrote; of several words about a test the worst: a teardown that fails outweighs its call.
 
-    The tests can write there, too: call it in a child process.
+    The tests can write there, too.
     """
     tests: dict[str, str] = {}
     took: dict[str, float] = {}

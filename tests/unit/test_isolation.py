@@ -315,7 +315,6 @@ _READERS = {
     "languages/python/dependencies.py": ["make_test_setup"],
     "logs/ci_log.py": ["_parse_file", "failures_in"],
     "reviewers/analyzers/coverage.py": ["tool.parse_report"],
-    "runs/test_runs.py": ["_read_listener_output"],
 }
 
 
