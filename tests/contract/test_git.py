@@ -134,6 +134,20 @@ def test_a_repository_may_lie_in_a_folder_whose_name_is_no_text(tmp_path: Path) 
     assert git.show(git.commit_work_tree(checkout.root, head), "a") == b"2\n"
 
 
+def test_a_change_that_only_the_content_tells_is_in_a_snapshot(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    head = checkout.commit("one", a="1\n")
+    checkout.git("config", "core.trustctime", "false")
+    changed, index = checkout.root / "a", checkout.root / ".git" / "index"
+    then = changed.stat().st_mtime_ns
+    changed.write_text("2\n")
+    for path in (changed, index):  # as where all of it happens in the same moment
+        os.utime(path, ns=(then, then))
+    git = view(checkout, tmp_path)
+    assert git.show(git.commit_work_tree(checkout.root, head), "a") == b"2\n"
+
+
 def test_a_snapshot_keeps_tracked_files_that_are_ignored_or_not_checked_out(
     checkout: Checkout, tmp_path: Path
 ) -> None:
