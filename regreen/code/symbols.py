@@ -114,7 +114,7 @@ def _find_definitions(captures: Captures) -> list[_DefinitionSpan]:
     rows: list[tuple[int, int, DefinitionKind, str, tree_sitter.Node]] = []
     for kind in DEFINITION_KINDS:
         for node in captures.get(kind, ()):
-            if name := names.get(node.id):
+            if name := names.pop(node.id, None):  # a constant that is a function is a function
                 whole = _include_decorators(node)
                 short = _GENERIC_ARGUMENTS.sub("", node_text(name))
                 owner = _receiver_type(node)

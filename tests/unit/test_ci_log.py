@@ -355,9 +355,10 @@ CYPRESS = """\
         (RACE, ("TestParallel", "data race", "cache/cache.go", 21), "race detected"),
         (NODE_TAP, ("totals the cart", "AssertionError", "test/cart.test.mjs", 4), "Expected values to be strictly equal:\n10 !== 12"),
         (JUNIT_4, ("shop.CartTest.totals", "AssertionError", "CartTest.java", 21), "expected:<12> but was:<10>"),
+        (JUNIT_4.replace("1) totals(", "1) totals[Number: any (1)]("), ("shop.CartTest.totals[Number: any (1)]", "AssertionError", "CartTest.java", 21), "expected:<12> but was:<10>"),
         (CYPRESS, ("cart totals", "AssertionError", "cypress/e2e/cart.cy.js", 7), "expected 10 to equal 12"),
     ],
-    ids=["go test -race", "node --test, TAP", "JUnit 4", "cypress"],
+    ids=["go test -race", "node --test, TAP", "JUnit 4", "JUnit 4, parametrised", "cypress"],
 )  # fmt: skip
 def test_a_runner_names_test_kind_and_place(
     log: str, where: tuple[str, str, str, int], message: str

@@ -30,6 +30,31 @@ def test_a_renamed_function_of_go(tmp_path: Path) -> None:
     assert found.texts == {"bill/bill.go": BILL.replace("Grs", "Gross")}
 
 
+CONSTANTS = [
+    ("tax.rs", "const {0}: u64 = 119;\nconst BASE: u64 = 100;\nfn gross(net: u64) -> u64 {{ net * {1} / BASE }}\n",
+     "error[E0425]: cannot find value `RATE` in this scope\n --> tax.rs:3:38\n"),
+    ("tax.go", "package tax\n\nconst {0} = 119\nfunc gross(net int) int {{ return net * {1} / 100 }}\n", "tax.go:4:41: undefined: RATE\n"),
+    ("Tax.java", "class Tax {{\n  static final int {0} = 119;\n  int gross(int net) {{ return net * {1} / 100; }}\n}}\n",
+     "Tax.java:3: error: cannot find symbol\n    symbol:   variable RATE\n"),
+    ("tax.ts", "export const {0} = 119;\nexport function gross(net: number) {{ return net * {1} / 100 }}\n", "tax.ts(2,51): error TS2304: Cannot find name 'RATE'.\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", CONSTANTS, ids=[row[0] for row in CONSTANTS])
+def test_a_renamed_constant_is_followed_and_one_of_another_value_is_not(
+    tmp_path: Path, row: tuple[str, str, str]
+) -> None:
+    path, text, said = row
+    line = 1 + text.partition("{1}")[0].count("\n")
+    for new, follows in ((text, True), (text.replace("119", "107"), False)):
+        repository = Repository(tmp_path / str(follows))
+        repository.commit("start", {path: text.format("RATE", "RATE")})
+        rev = repository.commit("name it", {path: new.format("PERCENT", "RATE")})
+        found = follow_renamed_definitions(repository.open(), rev, None, said, {path: {line}})
+        wanted = {path: new.format("PERCENT", "PERCENT")} if follows else None
+        assert (found.texts if found else None) == wanted
+
+
 def test_a_rename_that_meets_more_than_calls_is_a_guess(tmp_path: Path) -> None:
     """A key, a text or a member of something else can bear the same word."""
     repository = Repository(tmp_path / "repo")

@@ -206,7 +206,8 @@ def _find_moved_definitions(
             ),
             key=lambda pair: -pair[0],
         )
-        if alike and alike[0][0] >= _MIN_RATIO:
+        least = 1 if old.definition.kind == "constant" else _MIN_RATIO  # its value is all it has
+        if alike and alike[0][0] >= least:
             tie = len(alike) > 1 and alike[1][0] == alike[0][0]
             yield old, alike[0][1], tie or alike[0][0] < 1
 
