@@ -233,9 +233,114 @@ SECOND = [
     state("java-misspelt", "Generex", "misspelt name", "sh test.sh", swap(GEN + "Generex.java", "        return transitions.size() == 0;", "        return transitionz.size() == 0;")),
     state("java-boundary", "Generex", "culprit", "sh test.sh", swap(GEN + "Generex.java", "result.substring(1, result.length() - 1)", "result.substring(1, result.length())")),
 ]  # fmt: skip
+PAR, HELPERS = "src/main/java/org/scijava/parsington/", "src/full.js"  # fmt: skip
+MS_LAY_OUT = """
+rm -rf pnpm-lock.yaml pnpm-workspace.yaml .npmrc .husky jest.config.ts lint-staged.config.ts tsdown.config.ts
+echo '{ "preset": "ts-jest", "testMatch": ["**/src/**/*.test.ts"] }' > jest.config.json
+npm pkg delete packageManager scripts.test:nodejs scripts.test:edge scripts.build scripts.prepublishOnly scripts.attw scripts.precommit scripts.prepare
+npm pkg delete devDependencies.@arethetypeswrong/cli devDependencies.@edge-runtime/jest-environment devDependencies.husky devDependencies.lint-staged devDependencies.tsdown
+npm pkg set "scripts.test=jest --env node" "scripts.lint=biome lint --error-on-warnings"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+HEX_LAY_OUT = """
+rm -rf benches tests src/serde.rs
+sed -i -e '/^\\[\\[bench\\]\\]/,/^harness/d' -e '/^serde/d' -e '/^\\[dev-dependencies\\]/,/^serde_json/d' Cargo.toml
+sed -i -e '/pretty_assertions/d' -e '/serde/d' src/lib.rs src/error.rs
+cargo fmt
+"""
+# The abstract classes of the tests get names that test.sh does not run.
+PAR_LAY_OUT = f"""{JARS}
+mv src/test/java/org/scijava/parsington/AbstractTest.java src/test/java/org/scijava/parsington/Trees.java
+mv src/test/java/org/scijava/parsington/eval/AbstractStandardEvaluatorTest.java src/test/java/org/scijava/parsington/eval/StandardEvaluation.java
+sed -i -e 's/\\bAbstractTest\\b/Trees/g' -e 's/\\bAbstractStandardEvaluatorTest\\b/StandardEvaluation/g' $(find src/test -name '*.java')
+"""
+ROUND_TRIP = """import { it } from "vitest";
+import fc from "fast-check";
+import { parseCookie, stringifyCookie } from "./index.js";
+
+it("parses what it stringified", () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      (value) => parseCookie(stringifyCookie({ key: value })).key === value,
+    ),
+  );
+});
+"""
+FOLD = "\n// ComputeDistanceFold computes the distance without regard to case.\nfunc ComputeDistanceFold(a, b string) int {\n\treturn ComputeDistance(strings.ToLower(a), strings.ToLower(b))\n}\n"
+DURATION = "\n/**\n * Whether `parse` understands the text.\n */\nexport function isDuration(text: string) {\n  return !Number.isNaN(parse(text));\n}\n"
+UNITS = "import { StringValue } from './index';\n\nexport const DAY: StringValue = '1 day';\n"
+THIRD_TREES = {
+    "cookie": Tree("TypeScript", "8e48f21", {"src/blank.ts": 'export const isBlank = (text: string): boolean => text.trim() === "";\n'}, modules=True),
+    "ms": Tree("TypeScript", "4b85938", {"src/blank.ts": "export const isBlank = (text: string): boolean => text.trim() === '';\n"}, MS_LAY_OUT, True),
+    "klona": Tree("JavaScript", "e563341", {"readme.md": "\n## Maintenance\n\nSee NOTES.md.\n"}, modules=True),
+    "go-wordwrap": Tree("Go", "ecf0936", {"blank.go": 'package wordwrap\n\nimport "strings"\n\n// IsBlank says whether the text has no word.\nfunc IsBlank(s string) bool {\n\treturn strings.TrimSpace(s) == ""\n}\n'}),
+    "levenshtein": Tree("Go", "51b298f", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"}),
+    "rust-hex": Tree("Rust", "5cb1fe8", {"README.md": "\n## Maintenance\n\nSee NOTES.md.\n"}, HEX_LAY_OUT),
+    "parsington": Tree("Java", "ed0e3f8", {PAR + "Blank.java": "package org.scijava.parsington;\n\npublic final class Blank {\n\n\tprivate Blank() {}\n\n\tpublic static boolean isBlank(final String text) {\n\t\treturn text.trim().isEmpty();\n\t}\n}\n"}, PAR_LAY_OUT),
+}  # fmt: skip
+
+
+def move_types(files: Files) -> None:
+    """Move the types of ms to a file of their own; the culprit exports one that it also needs, and does not import it."""
+    text = files["src/index.ts"]
+    start, end = text.index("type Years ="), text.index("interface Options {")
+    files["src/types.ts"] = (
+        text[start:end].replace("type Unit =", "export type Unit =").rstrip() + "\n"
+    )
+    files["src/index.ts"] = (
+        "import type { Unit } from './types';\n\n"
+        + text[:start]
+        + "export type { StringValue } from './types';\n\n"
+        + text[end:]
+    )
+
+
+HELPER_RENAMED = [swap(HELPERS, "function set(obj, key, val) {", "function define(obj, key, val) {"), swap(HELPERS, "\t\t\tset(tmp, list[i],", "\t\t\tdefine(tmp, list[i],")]  # fmt: skip
+THIRD = [
+    # TypeScript and JavaScript
+    state("ts-domain-snapshot", "cookie", "snapshot", "npx vitest run", swap("src/index.ts", "        setCookie.domain = val;\n", '        setCookie.domain = val?.replace(/^\\./, "");\n'),
+          may="src/__snapshots__/parse-set-cookie.spec.ts.snap", accept="CI=1 npx vitest run"),
+    state("ts-lock-behind", "cookie", "lock file", "npx vitest run", swap("package.json", '"top-sites": "1.1.194"', '"top-sites": "1.1.222"'), may="package-lock.json",
+          accept="node -e \"process.exit(require('./package-lock.json').packages['node_modules/top-sites'].version === '1.1.222' ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("ts-package-undeclared", "cookie", "missing dependency", "npx vitest run", lambda files: files.update({"src/round-trip.spec.ts": ROUND_TRIP}), may="package.json package-lock.json",
+          accept="node -e \"const p = require('./package.json'); process.exit({...p.dependencies, ...p.devDependencies}['fast-check'] ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("ts-helper-renamed", "cookie", "missed caller", "npx tsc --noEmit", rename("src/index.ts", "valueSlice", "sliceTrimmed", ("src/index.ts", 3)), good=[rename("src/index.ts", "valueSlice", "sliceTrimmed")]),
+    state("ts-layout", "ms", "formatting", "npm run format", swap("src/index.ts", "  return options?.long ? fmtLong(ms) : fmtShort(ms);\n", "  return options?.long\n      ? fmtLong( ms )\n      : fmtShort(ms)\n")),
+    state("ts-import-type", "ms", "linter", "npm run lint", lambda files: files.update({"src/units.ts": UNITS}), good=[swap("src/units.ts", "import { StringValue }", "import type { StringValue }")]),
+    state("ts-type-moved", "ms", "missing import", "npm run typecheck", move_types, may="src/index.ts",
+          accept="tr '\\n' ' ' < src/index.ts | grep -q \"import [^;]*StringValue[^;]* from './types\" && grep -q 'export .*StringValue' src/index.ts && npm run typecheck && npm test"),
+    state("ts-return-type", "ms", "type error with a suggestion", "npm run typecheck", lambda files: files.update({"src/index.ts": files["src/index.ts"] + DURATION}), may="src/index.ts",
+          accept="grep -q '^export function isDuration(text: string): boolean {' src/index.ts && npm run typecheck"),
+    state("ts-plural", "ms", "culprit", "npm test", swap("src/index.ts", "msAbs >= n * 1.5", "msAbs >= n")),
+    state("js-set-renamed", "klona", "missed caller", "npm test", *HELPER_RENAMED, good=[*HELPER_RENAMED, swap(HELPERS, "\t\t\tset(tmp, k,", "\t\t\tdefine(tmp, k,")]),
+    state("js-assert-lost", "klona", "missing import", "npm test", swap("test/suites/map.js", "import * as assert from 'assert';\n", ""), may="test/suites/map.js",
+          accept="grep -q \"^import .*assert.* from '\\(node:\\)\\?assert'\" test/suites/map.js && npm test"),
+    state("js-first-item", "klona", "culprit", "npm test", swap("src/index.js", "for (tmp=Array(k); k--;) {", "for (tmp=Array(k); --k;) {")),
+    # Rust
+    state("rust-mut-lost", "rust-hex", "type error with a suggestion", "cargo test", swap("src/lib.rs", "let mut out = vec![0; hex.len() / 2];", "let out = vec![0; hex.len() / 2];")),
+    state("rust-field-name", "rust-hex", "linter", "cargo clippy -- -D warnings", swap("src/lib.rs", "            table,\n            next: None,", "            table: table,\n            next: None,")),
+    state("rust-function-renamed", "rust-hex", "missed caller", "cargo test", rename("src/lib.rs", "val", "decode_pair", ("src/lib.rs", 3)), good=[rename("src/lib.rs", "val", "decode_pair")]),
+    state("rust-index", "rust-hex", "culprit", "cargo test", swap("src/lib.rs", "index: idx + 1,", "index: idx,")),
+    # Go
+    state("go-indent", "go-wordwrap", "formatting", GOFMT, swap("wordwrap.go", "\t\t\tspaceBuf.WriteRune(char)\n\t\t\tspaceBufLen++\n", "            spaceBuf.WriteRune( char )\n\t\t\tspaceBufLen ++\n")),
+    state("go-limit", "go-wordwrap", "culprit", "go test ./...", swap("wordwrap.go", "current+wordBufLen+spaceBufLen > lim", "current+wordBufLen+spaceBufLen >= lim")),
+    state("go-import-left", "levenshtein", "unused import", "go test ./...", *[swap("levenshtein.go", f"return utf8.RuneCountInString({name})", f"return len([]rune({name}))") for name in "ab"],
+          good=[swap("levenshtein.go", 'import "unicode/utf8"\n\n', "")], may="levenshtein.go", accept="! grep -q '\"unicode/utf8\"' levenshtein.go && grep -q 'return len(\\[\\]rune(b))' levenshtein.go && go vet ./... && go test ./..."),
+    state("go-strings-lost", "levenshtein", "missing import", "go test ./...", lambda files: files.update({"levenshtein.go": files["levenshtein.go"] + FOLD}), may="levenshtein.go",
+          accept="grep -q '\"strings\"' levenshtein.go && grep -q '^func ComputeDistanceFold' levenshtein.go && go vet ./... && go test ./..."),
+    # Java
+    state("java-deque-lost", "parsington", "missing import", "sh test.sh", swap(PAR + "ParseOperation.java", "import java.util.Deque;\n", "")),
+    state("java-word-signature", "parsington", "missed caller", "sh test.sh", swap(PAR + "Literals.java", "\t\tfinal String word)\n", "\t\tfinal String word, final boolean ignoreCase)\n"),
+          swap(PAR + "Literals.java", "\t\t\tif (pos.ch(s, i) != word.charAt(i)) return false;\n", "\t\t\tfinal char c = pos.ch(s, i);\n\t\t\tif ((ignoreCase ? Character.toLowerCase(c) : c) != word.charAt(i)) return false;\n"),
+          swap(PAR + "Literals.java", 'isWord(s, pos, "true")', 'isWord(s, pos, "true", false)'), good=[swap(PAR + "Literals.java", 'isWord(s, pos, "false")', 'isWord(s, pos, "false", false)')]),
+    state("java-parenthesis", "parsington", "syntax", "sh test.sh", swap(PAR + "ParseOperation.java", "if (Tokens.isGroup(token)) pos.die", "if (Tokens.isGroup(token) pos.die")),
+    state("java-associativity", "parsington", "culprit", "sh test.sh", swap(PAR + "ParseOperation.java", "p1 <= p2 || //", "p1 < p2 || //")),
+]  # fmt: skip
 SETS: dict[str, tuple[dict[str, Tree], list[State]]] = {
     "first": (FIRST_TREES, FIRST),
     "second": (SECOND_TREES, SECOND),
+    "third": (THIRD_TREES, THIRD),
 }
 
 
