@@ -293,6 +293,7 @@ def test_an_old_commit_gets_the_versions_and_the_interpreter_of_its_day(tmp_path
         ({**TEST, "Makefile": "test: build\n\tpython -m pytest tests --cov\n"}, "python", "python -m pip install", "python -m pytest -q tests"),
         ({**TEST, "tox.ini": "[testenv]\ncommands =\n  !lint: py.test [] tests/test_a.py --junitxml={envname}.xml\n  lint: flake8\n"}, "python", "python -m pip install", "python -m pytest -q tests/test_a.py"),
         ({**TEST, "tox.ini": "[testenv]\ncommands = python manage.py test -v2 {posargs:tests}\n"}, "python", "python -m pip install", "python manage.py test -v2 tests"),
+        ({**TEST, "Makefile": "test:\n\tpython3 run_tests.py\n"}, "python", "python -m pip install", "python run_tests.py"),
         ({**TEST, "tox.ini": "[testenv]\ndeps = nose\ncommands = nosetests --verbose\n"}, "python", "python -m pip install", "python -m nose --verbose"),
         ({".devcontainer.json": '{\n// box\n"image": "a/b:1",\n"postCreateCommand": "make deps"}'}, "", "make deps", None),
         ({"Dockerfile": "FROM alpine:3\nRUN apk add x\n"}, "", "apk add x", None),

@@ -45,7 +45,7 @@ from regreen.packages.setup_command import WRITE_ONLY_WHEELS, WRITE_PINS
 from regreen.packages.setup_inputs import resolve_path_in_tree
 from regreen.shell.called_scripts import expand_make_rules
 from regreen.shell.parse import find_commands
-from regreen.shell.tools import resolve_module_program, split_runner
+from regreen.shell.tools import normalise_program, resolve_module_program, split_runner
 
 # A Python that has just come out lacks wheels, and projects that run on it.
 _MATURITY = timedelta(days=180)
@@ -274,8 +274,8 @@ def _plain_test_call(words: list[str], files: RepositoryFiles) -> str:
         )
         options = ["--doctest-modules"] if has_examples else []
         return shlex.join([*_PYTEST_COMMAND.split(), *options, *found])
-    if words[0] == _PYTHON:
-        return shlex.join(words)
+    if normalise_program(words[0]) == _PYTHON:
+        return shlex.join([_PYTHON, *words[1:]])
     return shlex.join(
         [_PYTHON, "-m", _load_knowledge().test_programs.get(words[0], words[0]), *words[1:]]
     )
