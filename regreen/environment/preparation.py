@@ -602,15 +602,16 @@ _IN_CODE = re.compile(r"\b(?:Syntax|Indentation|Tab)Error: ")
 _NO_CAUSE = (
     "ERROR: Command errored out with exit status"  # the head and the end of what old pips show
 )
+_PREFIX = re.compile(r"INTERNALERROR>|npm (?:error|ERR!) ")  # pytest's own traceback; npm
 _SOURCE = re.compile(
-    rf"{_NO_CAUSE}|(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
+    rf"{_NO_CAUSE}|at |(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
     r"|[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
 )
 
 
 def find_telling_line(output: str) -> str:
     """What was raised and ended the command, else the first line that names a fault, else the last one printed."""
-    lines = [line.removeprefix("INTERNALERROR>") for line in output.splitlines()]  # of pytest
+    lines = [_PREFIX.sub("", line) for line in output.splitlines()]
     lines = [line.strip(" \t×╰─▶├│") for line in lines if len(line) < 2000]
     lines = [line for line in lines if re.search(r"\w", line)]
     marked = (line[1:].strip() for line in lines if line.startswith("E "))

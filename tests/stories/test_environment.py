@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -399,6 +400,18 @@ def test_a_test_that_never_passed_has_no_culprit(repository: Repository) -> None
     code, document, _ = regreen(repository, "bisect", "--setup", "true", "--", "false")
     assert (code, document["outcome"], document["culprit"]) == (1, "before", None)
     assert document["tests"] <= 6
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
+def test_packages_are_installed_where_one_of_their_scripts_fails(tmp_path: Path) -> None:
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {
+        "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
+        "dep/package.json": '{"name": "dep", "version": "1.0.0", "scripts": {"postinstall": "exit 7"}}',
+        "dep/index.js": "", "a.js": 'require("dep")\n',
+    })  # fmt: skip
+    code, document, _ = regreen(made, "fix", "--no-model", "--", "npm", "test")
+    assert (code, document["outcome"]) == (0, "already_green")
 
 
 def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: Repository) -> None:
