@@ -335,16 +335,8 @@ def _has_tests(git: Git, rev: str) -> bool:
 
 def _make_suite_trial(trial: Trial, command: tuple[str, ...], more: str) -> Trial:
     """The command in the trial's environment with `more` installed; what the tree's files say is judged like the tree."""
-    own = () if trial.rules.trusts_command else (trial.asked or trial.setup or "",)
-    return replace(
-        trial,
-        command=command,
-        title=None,
-        limits=replace(trial.limits, network=False),
-        setup=f"{trial.setup}\n{more}" if trial.setup else more,
-        asked="\n".join((*own, more)),
-        rules=replace(trial.rules, trusts_command=False),
-    )
+    alone = replace(trial.limits, network=False)
+    return replace(trial.add_to_setup(more), command=command, title=None, limits=alone)
 
 
 def _has_result(trial: Trial, run: CommandRun) -> bool:

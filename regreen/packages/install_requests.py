@@ -594,7 +594,8 @@ def _read_python_names(word: str) -> Iterator[str]:
 
 
 def _read_node_names(tool: str, arguments: Sequence[str]) -> Iterator[str]:
-    words = iter(split_options(arguments))
+    # only with `=`: of npm, which has no such option, the word after it would be a package
+    words = iter(split_options([word for word in arguments if not word.startswith("--mode=")]))
     taking = tool in _NODE_RUNNERS
     for word in words:
         if word in {"-p", "--package"}:

@@ -90,9 +90,23 @@ class Trial:
     @property
     def setup_to_type(self) -> str:
         """The setup as a person types it: what the repository wrote, without what only enters the tree in the box."""
-        setup = self.setup if self.asked is None else self.asked
-        lines = [line.strip() for line in (setup or "").splitlines()]
+        lines = [line.strip() for line in self.judged_setup.splitlines()]
         return "\n".join(line for line in lines if line not in {"", "cd /work"})
+
+    @property
+    def judged_setup(self) -> str:
+        """What of the setup the dependency guard judges."""
+        return (self.setup if self.asked is None else self.asked) or ""
+
+    def add_to_setup(self, more: str) -> Trial:
+        """The trial with `more` after its setup; the guard judges `more` even where it trusts the setup's own words."""
+        own = () if self.rules.trusts_command else (self.judged_setup,)
+        return replace(
+            self,
+            setup=f"{self.setup}\n{more}" if self.setup else more,
+            asked="\n".join((*own, more)),
+            rules=replace(self.rules, trusts_command=False),
+        )
 
     def read_overlay(self, rev: str, git: Git) -> Mapping[str, bytes]:
         """What is laid over a checkout of `rev`."""
@@ -209,8 +223,7 @@ def check_requested_packages(trial: Trial, rev: str, git: Git) -> None:
         return
     if base is not None and (rev == base or git.is_ancestor(rev, base)):
         return
-    setup = trial.asked if trial.asked is not None else trial.setup
-    found = _read_apart(_refusals, setup, trial.env, (rev, base), trial.rules, git)
+    found = _read_apart(_refusals, trial.judged_setup, trial.env, (rev, base), trial.rules, git)
     if found:
         reason = explain_refusals(found)
         message = f"the setup was not run: {reason}"

@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from regreen.domain.errors import SetupFailed
+from regreen.domain.job_control import StopCondition
+from regreen.fixers.case import InitialFailure, RepairCase
 from regreen.fixers.recipes.tool_output import find_remedies_in_output, make_lock_remedies
+from regreen.fixers.rungs.recipe_rung import run_remedy
 from regreen.languages.python.dependencies import propose_manifests
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 from regreen.logs.ci_log import failures_in
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.shell.fixing_tools import find_remedies
+from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 
 @pytest.mark.parametrize(
@@ -143,6 +153,32 @@ def test_stale_locks_are_written_by_their_own_tool(output: str, lock: str, scrip
     remedy = next(iter(make_lock_remedies("ci", output, {lock})))
     assert (remedy.script, remedy.network) == (script, True)
     assert list(make_lock_remedies("ci", output, {"other"})) == []
+
+
+@pytest.mark.parametrize("trusts_command", [False, True])
+@pytest.mark.parametrize(
+    ("command", "output", "refused"),
+    [
+        ("node a.js", "Error: Cannot find module 'zz-unheard-of'", "`zz-unheard-of`"),
+        ("pip-compile --check -i https://evil.example/simple", "stale", "evil.example"),
+    ],
+)
+def test_what_a_failure_wants_installed_passes_the_guard(
+    tmp_path: Path, command: str, output: str, refused: str, *, trusts_command: bool
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    base = repository.commit("start", {"package.json": "{}\n", "a.js": ""})
+    rev = repository.commit("use it", {"a.js": 'require("zz-unheard-of")\n'})
+    asked = job(rev, "bash", "-c", command, setup="true")
+    rules = InstallPolicy(trusts_command=trusts_command)
+    trial = replace(asked.trial, trust="pull_request", base=base, rules=rules)
+    case = RepairCase(
+        replace(asked, trial=trial),
+        rev, InitialFailure(output, 1), {}, repository.open(), sandbox_or_skip(), StopCondition(time.monotonic() + 60),
+    )  # fmt: skip
+    (remedy,) = make_lock_remedies(command, output, ["package.json", "a.js"])
+    with pytest.raises(SetupFailed, match=refused):
+        run_remedy(case, remedy)
 
 
 def test_snapshots_need_a_person() -> None:

@@ -68,6 +68,7 @@ def what(found: tuple[InstallRefusal, ...]) -> list[str]:
         "npx expresss",
         "pnpm add -D expresss@1",
         "npm i alias@npm:expresss@1",
+        "npm i --mode expresss",
     ],
 )
 def test_a_name_like_a_popular_one_is_refused_on_the_command(setup: str) -> None:
@@ -85,6 +86,7 @@ def test_a_name_like_a_popular_one_is_refused_on_the_command(setup: str) -> None
         "python -m pip install house-tool",  # the base's workflow installs it
         "pip install -i https://pypi.shop.example/simple our_own.lib",
         "npm ci && npx react",
+        "yarn install --mode=update-lockfile",
         "uv sync --extra dev --group test",
         "poetry install --with dev",
         "make test; tox -e py311; echo https://somewhere.example",

@@ -117,11 +117,13 @@ def run_remedy(case: RepairCase, remedy: Remedy) -> ChangedFiles:
     return {path: changed[path] for path in changed if path in tracked or path in remedy.writes}
 
 
-def run_and_read_file(case: RepairCase, laid: ChangedFiles, script: str, path: str) -> str:
-    """Run a script in the network phase over a tree with these files, and read one file that it wrote."""
+def run_and_read_file(
+    case: RepairCase, laid: ChangedFiles, setup: str, path: str, more: str = ""
+) -> str:
+    """Run a variant of the setup and `more` over a tree with these files, and read one file that they wrote."""
     trial = replace(case.trial, overlay=MappingProxyType({**case.trial.overlay, **laid}))
     try:
-        with _open_prepared_box(case, trial, script) as box:
+        with _open_prepared_box(case, trial, setup, more) as box:
             data = box.read(path, _MAX_FILE)
     except SetupFailed as error:
         case.say(f"recipe: {error}")
@@ -176,8 +178,8 @@ def _run_with_network(case: RepairCase, remedy: Remedy) -> dict[str, bytes]:
     tracked = [entry.path for entry in case.git.tree(case.rev)]
     wanted = [*(path for path in tracked if _may_hold_versions(path)), *remedy.writes]
     changed: dict[str, bytes] = {}
-    setup = f"({case.trial.setup or 'true'}) || true\n{remedy.script}"
-    with _open_prepared_box(case, case.trial, setup) as box:
+    setup = f"({case.trial.setup or 'true'}) || true"
+    with _open_prepared_box(case, case.trial, setup, remedy.script) as box:
         for path in dict.fromkeys(wanted):
             data = box.read(path, _MAX_FILE)
             if data is not None and len(data) < _MAX_FILE and data != case.git.show(case.rev, path):
@@ -185,12 +187,12 @@ def _run_with_network(case: RepairCase, remedy: Remedy) -> dict[str, bytes]:
     return changed
 
 
-def _open_prepared_box(case: RepairCase, trial: Trial, setup: str) -> Box:
-    # the guard judges what the tree asks for; the remedy's own commands are trusted
-    requested = trial.asked if trial.asked is not None else trial.setup
+def _open_prepared_box(case: RepairCase, trial: Trial, setup: str, more: str) -> Box:
     limit = min(trial.setup_timeout, max(30.0, case.stop.left))
-    with_remedy = replace(trial, setup=setup, asked=requested or "", setup_timeout=limit)
-    spec = make_env_spec(with_remedy, case.rev, git=case.git, inputs=_setup_inputs(case, trial))
+    prepared = replace(trial, setup=setup, asked=trial.judged_setup, setup_timeout=limit)
+    if more:  # names and addresses in it may come from the output, the command or the tree
+        prepared = prepared.add_to_setup(more)
+    spec = make_env_spec(prepared, case.rev, git=case.git, inputs=_setup_inputs(case, trial))
     # an archive is a stream that can be read once
     archive = case.git.archive(case.rev, trial.overlay)
     env = case.sandbox.prepare(spec, archive, case.stop.cancel)
@@ -432,7 +434,7 @@ class RecipeRung:
             for lock, script in run_in_child(tools.find_derived_locks, path, files, read, setup):
                 case.say(f"recipe: {lock} anew")
                 # a stale lock stops the setup after the lock's tool was installed
-                text = run_and_read_file(case, laid, f"({setup}) || true\n{script}", lock)
+                text = run_and_read_file(case, laid, f"({setup}) || true", lock, script)
                 if text:
                     made[lock] = text.encode()
         return {**laid, **made}
