@@ -13,11 +13,17 @@ def without_long_lines(text: str) -> str:
     return "\n".join("" if len(line) > MAX_LINE else line for line in text.split("\n"))
 
 
-_TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+# of a command without an end only the start goes: its text may be a failure
+_TERMINAL_CODE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x00-\x1f\x85\u2028\u2029]*(?:\x07|\x1b\\)|[@-Z\\\]^_])"
+)
 
 
 def strip_terminal_codes(text: str) -> str:
-    """The text without the codes that colour a terminal, move its cursor or name its window (ECMA-48)."""
+    """The text without the codes that colour a terminal, move its cursor or name its window (ECMA-48).
+
+    No code spans lines.
+    """
     return _TERMINAL_CODE.sub("", text) if "\x1b" in text else text
 
 

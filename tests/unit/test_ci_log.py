@@ -153,7 +153,8 @@ def test_a_dead_machine_is_nobodys_bug(line: str) -> None:
     [
         ("\x1b[31mred\x1b[0m\r\n", "red"),
         ("10%\r50%\rdone\n", "done"),
-        ("\x1b]8;;http://x\x07link\x1b]8;;\x07", "link"),
+        ("\x1b]8;;http://x\x07link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]0;FAILED t.py::test_a - no end\n", "0;FAILED t.py::test_a - no end"),
         ("tail  \t\n", "tail"),
     ],
 )

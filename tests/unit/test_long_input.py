@@ -83,7 +83,9 @@ def test_what_a_setup_installs_from_is_judged_in_linear_time(path: str) -> None:
     assert growth(judge) < 6
 
 
-@pytest.mark.parametrize("word", ["\x1b[", "::error ", "a", " ", "FAILED ", "'", ".tr", "Error: "])
+@pytest.mark.parametrize(
+    "word", ["\x1b[", "\x1b]", "::error ", "a", " ", "FAILED ", "'", ".tr", "Error: "]
+)
 def test_a_log_is_read_in_linear_time(word: str) -> None:
     line = word * (4000 // len(word)) + "\n"
     assert growth(lambda size: partial(parse_log, line.encode() * (size // 4000))) < 6

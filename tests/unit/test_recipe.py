@@ -87,6 +87,7 @@ def test_several_checks_are_mended_together_too() -> None:
             "black -q pkg/a.py",
         ),
         ("Would reformat: pkg/a b.py\n1 file would be reformatted", "ruff format 'pkg/a b.py'"),
+        ("\x1b]0;a title without an end\nwould reformat pkg/a.py\n\x07", "black -q pkg/a.py"),
         (
             "ERROR: /work/pkg/a.py Imports are incorrectly sorted and/or formatted.",
             "isort pkg/a.py",
