@@ -209,10 +209,13 @@ def replay_command(
     if form == "json":
         click.echo(json.dumps(document, indent=2))
     else:
-        lines = [result.verdict, *(f"  missing: {word}" for word in result.missing)]
+        lines = [
+            result.verdict or "not repeated",
+            *(f"  missing: {word}" for word in result.missing),
+        ]
         lines += [f"  {name}: {value}" for name, value in result.seen.items()]
         print_answer("\n".join(lines), headline=True)
-    return 0 if result.verdict == "same" else 1
+    return 0 if result.verdict in {"same", None} else 1
 
 
 def _make_capsule_document(capsule: Capsule) -> dict[str, object]:

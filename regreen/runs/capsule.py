@@ -451,9 +451,12 @@ _MAX_REPEATS = 10
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What became of a capsule here: `missing` and `seen` name what there is not, and what there is instead."""
+    """What became of a capsule here: `missing` and `seen` name what there is not, and what there is instead.
 
-    verdict: Literal["same", "different", "missing"]
+    `verdict` is None where the command was not run.
+    """
+
+    verdict: Literal["same", "different", "missing"] | None
     seen: dict[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
 
@@ -499,7 +502,7 @@ def replay_capsule(
     if attach is not None:
         with open_box(trial, capsule.commit, git=git, sandbox=sandbox) as box:
             attach(box, trial)
-        return Replay("same", {"detail": "the box was opened; the command was not run"})
+        return Replay(None, {"detail": "the box was opened; the command was not run"})
     return _repeat_command(capsule, trial, git=git, sandbox=sandbox)
 
 
