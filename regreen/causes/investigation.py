@@ -595,10 +595,11 @@ class Investigation:
         )
 
     def _judge_red_base(self, names: Sequence[str], flakes: str) -> RedCause:
+        is_base = self._case.head == self._case.base
+        red = f"red on the base {self._case.base[:12]}{'' if is_base else ' for the same reason'}"
         if self._passes_on_tip_of_base():
             reason = _describe_tests(
-                names,
-                f"red on the base {self._case.base[:12]} for the same reason, green on the branch that it is for as it is now",
+                names, f"{red}, green on the branch that it is for as it is now"
             )
             return self._make_cause("main", reason + flakes, "rebase")
         found = self._find_first_commit(names)
@@ -610,10 +611,12 @@ class Investigation:
         if found and since:  # the search ran other commits than those of the list of runs
             sure = f"{min(found.probability, 0.99):.0%} sure, not verified by a revert"
             first += f" ({sure}; {count_noun(found.runs, 'more run')}, {found.seconds:.0f} s)"
-        reason = _describe_tests(
-            names, f"red on the base {self._case.base[:12]} for the same reason{first}"
-        )
-        return replace(self._make_cause("main", reason + flakes, "wait"), since=since)
+        do: Advice = "fix" if is_base else "wait"  # nobody else's repair helps the base itself
+        if found and found.outcome == "before":
+            first = f", and green at no older commit in {count_noun(found.runs, 'more run')}"
+            do = "fix" if is_base else "look"  # nothing broke it, so nothing may repair it
+        reason = _describe_tests(names, f"{red}{first}")
+        return replace(self._make_cause("main", reason + flakes, do), since=since)
 
     def _describe_commit(self, sha: str) -> str:
         commit = self._git.commit(sha)
@@ -704,7 +707,10 @@ class Investigation:
         return None
 
     def _find_first_commit(self, names: Sequence[str]) -> Bisection | None:
-        """The short search for the commit on main since which it fails, where it finds one; its runs of the base count too."""
+        """The short search for the commit on main since which it fails, where it finds one or finds that it never passed.
+
+        Its runs of the base count too.
+        """
         if self._stop.left < _LEAST_SEARCH_SECONDS:
             return None
         job = BisectJob(
@@ -730,7 +736,7 @@ class Investigation:
             if seen.sha == self._case.base and seen.outcome == "pass" and not seen.reused:
                 for name in names:
                     self._tests[name].posterior.observe_outcome("base", failed=False)
-        return found if found.outcome == "found" else None
+        return found if found.outcome in {"found", "before"} else None
 
     def _judge_setup_failure(self, error: SetupFailed) -> RedCause:
         """The setup failed on head: the change's fault only where it succeeds on the base."""

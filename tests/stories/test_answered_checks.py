@@ -84,7 +84,7 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     title, text = _answer(story, broken)
     assert title.startswith("This change broke it: ")
     assert text.count("**This change broke it**") == 1
-    assert "Failed: `More / test`, `CI / test`. The change causes it" in text
+    assert "Failed: `More / test`, `CI / test`. It has to be repaired here." in text
     assert "Reproduce: `regreen why --base" in text
     assert f"Draft #{draft.number} repairs the branch `broken`" in text, (
         "whichever workflow is first"

@@ -146,6 +146,21 @@ def test_what_fails_alone_in_another_way_is_run_with_the_whole_command(
     assert (found["verdict"], found["do"]) == ("main", "wait")
 
 
+@pytest.mark.parametrize(("head", "advice"), [("change", "look"), ("main", "fix")])
+def test_nobody_waits_for_a_test_that_never_passed_nor_on_the_base_itself(
+    head: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = Checkout(tmp_path / "mine")
+    mine.commit("base", calc_py="def add(a, b):\n    return a - b\n", check_py=TEST)
+    mine.commit("more", notes_py="x = 1\n")
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", notes_py="x = 2\n")
+    words = ("--setup", "true", "--format", "json", "--", "python", "check.py")
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", "--head", head, *words, capsys=capsys)  # fmt: skip
+    assert (found["verdict"], found["do"]) == ("main", advice)
+    assert "and green at no older commit" in str(found["reason"])
+
+
 RANDOM_WORDS = "import secrets\ndef sign(text):\n    raise ValueError(''.join(secrets.choice('abcdefghijklmnop') for _ in range(200)))\n"
 RANDOM_ERROR = (
     "import uuid\ndef sign(text):\n    raise type(f'N{uuid.uuid4().hex}Error', (Exception,), {})\n"

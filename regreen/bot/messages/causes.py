@@ -45,7 +45,7 @@ _NEXT_STEP_QUIET = (
     "Nothing to repair: start CI if it has not run, and comment `/why` once it fails."
 )
 _ADVICE = {
-    "fix": "The change causes it: it has to be repaired here.",
+    "fix": "It has to be repaired here.",
     "rebase": "It is repaired on BRANCH already: rebase on it.",
     "wait": "The change is not the cause: the failure goes away when BRANCH is repaired.",
     "look": "A person has to look at it.",
