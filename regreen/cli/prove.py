@@ -78,7 +78,7 @@ def command(
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.bot.messages.proofs import format_proof
     from regreen.code.path_settings import find_changed_paths
-    from regreen.proofs.prove import ProofJob, prove_change
+    from regreen.proofs.prove import ProofJob, prove_change, prove_without_runs
     from regreen.secrets.redaction import redact_all, redact_secrets
 
     git = GitRepository.open(repo)
@@ -86,28 +86,35 @@ def command(
     origin = git.merge_base(named, at) or named
     settings = load_config_at(git, origin).prove
     sandbox = choose_sandbox(kind)
-    started = time.monotonic()
-    done = complete_local_trial(
-        options.make_trial(()),
-        at,
-        git=git,
-        sandbox=sandbox,
-        minutes=limit.minutes_left / 2,
-        cancel=limit.cancel,
-        touched=find_changed_paths(git, origin, at),
-    )
-    python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
-    spent = time.monotonic() - started
     job = ProofJob(
-        replace(done.trial, python=python),
+        options.make_trial(()),
         origin,
         at,
         title,
         body,
         settings.mutants if mutants is None else mutants,
-        min(settings.minutes, limit.minutes_left),
     )
-    result = prove_change(job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel)
+    result = prove_without_runs(job, git=git, sandbox=sandbox, cancel=limit.cancel)
+    environment: dict[str, object] = {}
+    spent = 0.0
+    if result is None:
+        started = time.monotonic()
+        done = complete_local_trial(
+            job.trial,
+            at,
+            git=git,
+            sandbox=sandbox,
+            minutes=limit.minutes_left / 2,
+            cancel=limit.cancel,
+            touched=find_changed_paths(git, origin, at),
+        )
+        python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
+        environment, spent = done.document, time.monotonic() - started
+        minutes = min(settings.minutes, limit.minutes_left)
+        job = replace(job, trial=replace(done.trial, python=python), minutes=minutes)
+        result = prove_change(
+            job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel
+        )
     limit.begin_answer()
     place = store_capsule(result.capsule) if result.capsule else None
     result = replace(
@@ -116,7 +123,7 @@ def command(
         capsule=None,
     )
     if form == "json":
-        click.echo(json.dumps(redact_all(make_document(result, done.document, place)), indent=2))
+        click.echo(json.dumps(redact_all(make_document(result, environment, place)), indent=2))
     else:
         again = f"\nrepeat it: regreen replay {format_replay(place, repo)}" if place else ""
         print_answer(redact_secrets(format_proof(result) + again), headline=True)

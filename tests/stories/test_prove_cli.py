@@ -117,6 +117,20 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(made: Reposit
     assert (again.stdout.split()[0], again.return_value) == ("same", 0)
 
 
+@pytest.mark.parametrize("changed", [{"calc.py": AFTER}, {"tests/test_calc.py": TESTS}])
+def test_a_change_with_nothing_to_prove_is_not_set_up(
+    made: Repository, changed: dict[str, str]
+) -> None:
+    base = made.commit("base", {"calc.py": BEFORE})
+    made.commit("divide", changed)
+    options = ("--repo", str(made.path), "--base", base, "--setup", "exit 3", "--format", "json")
+    done = CliRunner().invoke(cli, ["prove", *options, "--title", "Fix #7"], standalone_mode=False, catch_exceptions=False)  # fmt: skip
+    document = json.loads(done.stdout)
+    assert (document["verdict"], done.return_value) == ("nothing_to_prove", 0)
+    assert document["environment"] is None
+    assert [claim["text"] for claim in document["claims"]] == ["Fix #7"]
+
+
 def test_the_tests_of_a_project_that_uses_unittest_are_judged_too(made: Repository) -> None:
     base = made.commit("base", {"calc.py": BEFORE, "test_half.py": "import unittest\n"})
     case = "import unittest\n\nimport calc\n\n\nclass Zero(unittest.TestCase):\n    def test_zero(self):\n        self.assertIsNone(calc.divide(1, 0))\n"
