@@ -71,7 +71,41 @@ class TriageResult:
 def triage_failure(
     job: FixJob, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
 ) -> TriageResult:
-    """Run the command `job.reruns` times at `rev`, each in a fresh box, and classify the failure."""
+    """Run the command `job.reruns` times at `rev`, each in a fresh box, and classify the failure.
+
+    Where it passes, the setup of the repository's own workflow has to succeed too.
+    """
+    triage = _triage_command(job, rev, git=git, sandbox=sandbox, stop=stop)
+    if triage.outcome == "already_green" and (strict := _make_strict_trial(job.trial, rev, git)):
+        strict_job = replace(job, trial=strict)
+        broken = _check_setup(strict_job, rev, git=git, sandbox=sandbox, stop=stop)
+        if broken and broken.setup_failed:
+            return replace(broken, trial=strict)
+    return triage
+
+
+def _make_strict_trial(trial: Trial, rev: str, git: Git) -> Trial | None:
+    """The trial without the other half of `npm ci || npm install`, where a workflow calls the first half alone.
+
+    A lock file that is out of date fails there.
+    """
+    strict, either, _ = (trial.setup or "").partition(" || ")
+    if not either or "\n" in strict:
+        return None
+    call = " ".join(word for word in strict.split() if not word.startswith("-"))
+    paths = [one.path for one in git.tree(rev) if one.path.startswith(".github/workflows/")]
+    lines = [
+        line
+        for path in paths
+        for line in (git.show(rev, path) or b"").decode("utf-8", "replace").splitlines()
+    ]
+    called = any(call in line.partition("#")[0] and "||" not in line for line in lines)
+    return replace(trial, setup=strict) if called else None
+
+
+def _triage_command(
+    job: FixJob, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
+) -> TriageResult:
     trial = job.trial
     runs: list[CommandRun] = []
     tool: str | None = None

@@ -414,6 +414,26 @@ def test_packages_are_installed_where_one_of_their_scripts_fails(tmp_path: Path)
     assert (code, document["outcome"]) == (0, "already_green")
 
 
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
+@pytest.mark.parametrize(("step", "outcome"), [("npm ci", "fixed"), ("npm install", "already_green")])  # fmt: skip
+def test_a_lock_that_the_workflow_refuses_is_not_called_green(
+    tmp_path: Path, step: str, outcome: str
+) -> None:
+    stale = {"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
+    workflow = f"on: push\njobs:\n  test:\n    steps:\n      - run: {step}\n      - run: npm test\n"
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {
+        "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
+        "package-lock.json": json.dumps(stale),
+        "dep/package.json": '{"name": "dep", "version": "1.0.0"}', "dep/index.js": "", "a.js": 'require("dep")\n',
+        ".github/workflows/ci.yml": workflow,
+    })  # fmt: skip
+    _, document, _ = regreen(made, "fix", "--no-model", "--", "npm", "test")
+    assert document["outcome"] == outcome
+    assert (document["cause"] == "package-lock.json does not match package.json") == (step == "npm ci")  # fmt: skip
+    assert ('"node_modules/dep"' in (document["patch"] or "")) == (step == "npm ci")
+
+
 def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: Repository) -> None:
     args = ("init", "--repo", str(repository.path / "pkg"))
     done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
