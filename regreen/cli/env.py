@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from io import StringIO
 from pathlib import Path
 from threading import Event
@@ -49,6 +49,7 @@ def complete_local_trial(
     given: TestsConfig | None = None,
     change: str | None = None,
     touched: Collection[str] = (),
+    today: date | None = None,
 ) -> CompletedTrial:
     """`complete_trial` with the configuration that `rev` has, or with `given`; each step is printed.
 
@@ -68,7 +69,7 @@ def complete_local_trial(
         git=git,
         sandbox=sandbox,
         minutes=minutes,
-        today=datetime.now(UTC).date(),
+        today=today or datetime.now(UTC).date(),
         say=report_progress,
         cancel=cancel,
         change=change,
@@ -162,7 +163,9 @@ def init_command(*, repo: Path, kind: str, limit: TimeLimit) -> int:
         raise UserError(message)
     rev = git.resolve("HEAD")
     trial = Trial((), timeout=_TEST_SECONDS)
-    document = _try_environment(trial, rev, git, choose_sandbox(kind), limit)
+    # later commits use what is written; as of today, the setup of an old commit takes no newer packages
+    now = git.commit(rev).date.date()
+    document = _try_environment(trial, rev, git, choose_sandbox(kind), limit, today=now)
     limit.begin_answer()
     if not document["works"]:
         report_note(f"nothing was written: {document['reason']}")
@@ -197,7 +200,13 @@ def _infer_only(rev: str, git: Git) -> dict[str, object]:
 
 
 def _try_environment(
-    trial: Trial, rev: str, git: Git, sandbox: Sandbox, limit: TimeLimit
+    trial: Trial,
+    rev: str,
+    git: Git,
+    sandbox: Sandbox,
+    limit: TimeLimit,
+    *,
+    today: date | None = None,
 ) -> dict[str, object]:
     """Set up, run the tests once, and say whether they started."""
     from regreen.domain.errors import SetupFailed
@@ -206,7 +215,7 @@ def _try_environment(
 
     minutes = limit.minutes_left
     done = complete_local_trial(
-        trial, rev, git=git, sandbox=sandbox, minutes=minutes, cancel=limit.cancel
+        trial, rev, git=git, sandbox=sandbox, minutes=minutes, cancel=limit.cancel, today=today
     )
     document = done.document
     if not document.get("test"):

@@ -434,12 +434,17 @@ def test_a_lock_that_the_workflow_refuses_is_not_called_green(
     assert ('"node_modules/dep"' in (document["patch"] or "")) == (step == "npm ci")
 
 
-def test_init_writes_a_configuration_that_works_and_overwrites_none(repository: Repository) -> None:
+def test_init_writes_a_configuration_that_works_and_overwrites_none(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2025-03-01T12:00:00Z")
+    repository.commit("long ago", {"README.md": "old\n"})
     args = ("init", "--repo", str(repository.path / "pkg"))
     done = CliRunner().invoke(cli, args, standalone_mode=False, catch_exceptions=False)
     assert done.return_value == 0
     text = (repository.path / ".github/regreen.yml").read_text()
     assert "\\n" not in text, "a setup of many lines is written as lines"
+    assert "--exclude-newer" not in text, "commits to come may need newer packages"
     repository.commit("configure", {".github/regreen.yml": text})
     code, document, _ = regreen(repository, "fix", "--no-model")
     assert (code, document["outcome"]) == (0, "already_green")
