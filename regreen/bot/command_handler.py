@@ -568,13 +568,13 @@ class CommandHandler:
         if finding is None or (undo and finding.fingerprint not in dismissed):
             listed = [f for f in posted.values() if not undo or f.fingerprint in dismissed]
             return messages.unknown_finding(wanted, [(f.id, f.title) for f in listed], undo=undo)
-        if undo:
-            feedback.withdraw_dismissal(self._desk, github, finding)
-        else:
+        is_answered = undo and feedback.withdraw_dismissal(self._desk, github, finding)
+        if not undo:
             self._record_dismissal(event, github, finding, reason)
         self._refresh(event.where, event.number, context.loaded)
         if undo:
-            return messages.finding_restored(finding.title, dismissed[finding.fingerprint])
+            login = dismissed[finding.fingerprint].login
+            return messages.finding_restored(finding.title, login, is_answered=is_answered)
         is_own = context.pull is not None and context.pull.author == context.login
         prefix = context.loaded.config.commands.prefix
         undo_with = f"{prefix}undismiss {finding.id}"

@@ -19,8 +19,6 @@ from regreen.domain.events import ThreadChanged
 from regreen.domain.github import PERMISSION_LEVELS, REVIEW_SCOPE, GitHub, ReviewComment
 from regreen.domain.records import Store
 from regreen.domain.state_records import (
-    BY_REPLY,
-    BY_THUMB,
     FindingOutcome,
     OutcomeKind,
     PostedFinding,
@@ -49,13 +47,18 @@ def record_dismissed(services: Services, finding: PostedFinding) -> None:
     OutcomeStore(services.store).record_outcome(outcome)
 
 
-def withdraw_dismissal(services: Services, github: GitHub, finding: PostedFinding) -> None:
-    """Raise a dismissed finding again: nothing is learned from its dismissal, and its thread is open."""
+def withdraw_dismissal(services: Services, github: GitHub, finding: PostedFinding) -> bool:
+    """Raise a dismissed finding again: nothing is learned from its dismissal, and its thread is open.
+
+    Returns whether a thumb or a reply against it still stands, which the next review reads again.
+    """
     PostedFindings(services.store, finding.repo, finding.number).undo_dismissal(finding.fingerprint)
     outcomes = OutcomeStore(services.store)
     for how in _UNDONE_OUTCOMES:
         outcomes.withdraw_outcome(finding.repo, finding.number, finding.fingerprint, how)
     resolve_threads(github, finding.number, {finding.fingerprint}, reopen=True)
+    left = outcomes.find_outcome(finding.repo, finding.number, finding.fingerprint)
+    return left is not None and left.how in _DISMISSING_OUTCOMES
 
 
 def collect_feedback(services: Services, github: GitHub, number: int) -> None:
@@ -124,7 +127,7 @@ class OutcomeStore:
 
     def record_outcome(self, outcome: FindingOutcome) -> None:
         """Record a finding's outcome unless a stronger one is recorded."""
-        known = self._find_outcome(outcome.repo, outcome.number, outcome.fingerprint)
+        known = self.find_outcome(outcome.repo, outcome.number, outcome.fingerprint)
         if known is None or OUTCOME_PRIORITY.index(known.how) >= OUTCOME_PRIORITY.index(
             outcome.how
         ):
@@ -149,7 +152,8 @@ class OutcomeStore:
         now = learn_weights(known)
         return now, learn_thresholds(with_present_confidence(known, now), repo, default)
 
-    def _find_outcome(self, repo: str, number: int, fingerprint: str) -> FindingOutcome | None:
+    def find_outcome(self, repo: str, number: int, fingerprint: str) -> FindingOutcome | None:
+        """The outcome of one finding; None where there is none."""
         return self._store.find(FindingOutcome, repo=repo, number=number, fingerprint=fingerprint)
 
     def calibration_bins(self, repo: str = "") -> tuple[CalibrationBin, ...]:
@@ -219,7 +223,7 @@ def _find_outcome_of_comment(
     """The finding that a comment says something about, and what it says, by reaction or by reply."""
     if remark.id in by_id:
         if login := next(filter(teaches, remark.down), ""):
-            return by_id[remark.id], FindingAnswer("down", login, BY_THUMB)
+            return by_id[remark.id], FindingAnswer("down", login, "with a thumb down")
         login = next(filter(teaches, remark.up), "")
         return (by_id[remark.id], FindingAnswer("up", login)) if login else None
     if remark.reply_to not in by_id or remark.by_bot:
@@ -228,5 +232,5 @@ def _find_outcome_of_comment(
     if outcome is None or not teaches(remark.author):
         return None
     said = " ".join(x for x in remark.body.split("\n") if not x.lstrip().startswith(">"))
-    words = f"{BY_REPLY}, {' '.join(said.split())[:200]}"
+    words = f"by a reply, {' '.join(said.split())[:200]}"
     return by_id[remark.reply_to], FindingAnswer(outcome, remark.author, words)

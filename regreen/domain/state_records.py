@@ -52,8 +52,6 @@ class PostedFinding(StateRecord):
     side: Side = "RIGHT"
 
 
-BY_THUMB = "with a thumb down"
-BY_REPLY = "by a reply"
 """How an answer on a finding's comment dismisses it: what the reason of such a dismissal begins with."""
 
 
@@ -73,11 +71,6 @@ class Dismissal(StateRecord):
     def at(self) -> datetime:
         """When it was dismissed."""
         return datetime.fromtimestamp(self.stored, UTC)
-
-    @property
-    def is_answer(self) -> bool:
-        """Whether an answer on the finding's comment made it, which the next review reads again."""
-        return not self.login or self.reason.startswith((BY_THUMB, BY_REPLY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,7 +280,7 @@ def test_a_dismissal_is_taken_back(story: Story) -> None:
     story.work()
     before, first = pull.check, pull.raw.threads[0]
     title, conclusion = before.title, before.conclusion
-    story.state.reply(pull.raw, first.comments[0], "/dismiss not in this shop", by="alice")
+    story.state.reply(pull.raw, first.comments[0], "/dismiss by a reply of ops", by="alice")
     story.work()
     assert pull.check.title != title
     undo = first.comments[-1].body.partition("raised again; `")[2].partition("`")[0]
@@ -288,6 +288,7 @@ def test_a_dismissal_is_taken_back(story: Story) -> None:
     story.work()
     assert "\n\nCounts again: " in pull.comments[-1]
     assert "(was dismissed by `alice`)" in pull.comments[-1]
+    assert "dismisses it again" not in pull.comments[-1], "no thumb or reply stands"
     assert (pull.check.title, pull.check.conclusion) == (title, conclusion)
     assert threads(pull) == [False] * len(pull.remarks), "its thread is open again"
     story.says("alice", "/stats\n/undismiss", on=pull)

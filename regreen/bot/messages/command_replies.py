@@ -9,7 +9,6 @@ from regreen.bot.messages.reviews import describe_unusable_config
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.records import JobRecord
 from regreen.domain.repo_config import CONFIG_PATH
-from regreen.domain.state_records import Dismissal
 from regreen.reviewers.learning import CalibrationBin, RuleStats
 
 _JOB_NAMES = {
@@ -78,11 +77,11 @@ def finding_dismissed(title: str, undo: str, author: str = "") -> str:
     return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}"
 
 
-def finding_restored(title: str, dismissal: Dismissal) -> str:
-    """`/undismiss` has taken a dismissal back; where people's answers made it, these still stand."""
-    who = f" (was dismissed by {code_span(dismissal.login)})" if dismissal.login else ""
+def finding_restored(title: str, login: str, *, is_answered: bool) -> str:
+    """`/undismiss` has taken the dismissal by `login` back; `is_answered`: a thumb or reply against it still stands."""
+    who = f" (was dismissed by {code_span(login)})" if login else ""
     head = f"Counts again: {inline_prose(title)}{who}"
-    if not dismissal.is_answer:
+    if not is_answered:
         return f"{head}."
     return f"{head}. The thumb or reply that dismissed it still stands: take it back, or the next review dismisses it again."
 
