@@ -52,9 +52,6 @@ class PostedFinding(StateRecord):
     side: Side = "RIGHT"
 
 
-"""How an answer on a finding's comment dismisses it: what the reason of such a dismissal begins with."""
-
-
 @dataclass(frozen=True, slots=True)
 class Dismissal(StateRecord):
     """A finding that somebody dismissed: it never returns. `stored` is when, in seconds since the epoch; the store sets it."""

@@ -403,13 +403,27 @@ def test_a_test_that_never_passed_has_no_culprit(repository: Repository) -> None
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
-def test_packages_are_installed_where_one_of_their_scripts_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize("locked", [False, True])
+def test_packages_are_installed_where_one_of_their_scripts_fails(
+    tmp_path: Path, locked: bool
+) -> None:
+    """A script may ask for more network than a box has: also where the workflow says `npm ci`, the lock is not to blame."""
     made = Repository(tmp_path / "repo")
-    made.commit("start", {
+    files = {
         "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
         "dep/package.json": '{"name": "dep", "version": "1.0.0", "scripts": {"postinstall": "exit 7"}}',
         "dep/index.js": "", "a.js": 'require("dep")\n',
-    })  # fmt: skip
+        ".github/workflows/ci.yml": "on: push\njobs:\n  test:\n    steps:\n      - run: npm ci\n      - run: npm test\n",
+    }  # fmt: skip
+    if locked:
+        packages = {
+            "": {"name": "shop", "dependencies": {"dep": "file:dep"}},
+            "dep": {"version": "1.0.0", "hasInstallScript": True},
+            "node_modules/dep": {"resolved": "dep", "link": True},
+        }
+        lock = {"name": "shop", "lockfileVersion": 3, "requires": True, "packages": packages}
+        files["package-lock.json"] = json.dumps(lock)
+    made.commit("start", files)
     code, document, _ = regreen(made, "fix", "--no-model", "--", "npm", "test")
     assert (code, document["outcome"]) == (0, "already_green")
 
