@@ -124,6 +124,10 @@ class Services:
             message = f"this repository's jobs have used their {limit:g} minutes of today (`budget.minutes_per_day` in `{CONFIG_PATH}`); ask again after 00:00 UTC, or raise it"
             raise UserError(message)
 
+    def measure_job(self, job: Job) -> float:
+        """How many seconds the job's work has taken: the time that its check run, comment and page name."""
+        return max(0.0, (self.clock.now() - job.record.began).total_seconds())
+
     def sandbox_or_none(self) -> Sandbox | None:
         """The sandbox, or None if none holds here: reviews run without."""
         try:

@@ -31,6 +31,7 @@ from regreen.cli.options import (
 from regreen.cli.terminal import print_answer, report_progress, shows_live_progress
 from regreen.domain.errors import Cancelled, UserError
 from regreen.domain.job_control import DeadlineEvent, TimeLimit
+from regreen.domain.text_limits import format_seconds
 
 if TYPE_CHECKING:
     from regreen.bisect.result import Bisection
@@ -284,8 +285,8 @@ class _ProgressDisplay:
         self._clear_status()
         best = f"{view.best[:12]} {view.probability:.0%}" if view.best else "none of them"
         status = (
-            f"~{view.left} left, {best}, {view.tests} tests, {_format_duration(view.seconds)}, "
-            f"~{_format_duration(view.remaining)} to go"
+            f"~{view.left} left, {best}, {view.tests} tests, {format_seconds(view.seconds)}, "
+            f"~{format_seconds(view.remaining)} to go"
         )
         # One line, or what was drawn could not be wiped again.
         columns = get_terminal_size().columns - 1
@@ -305,13 +306,6 @@ class _ProgressDisplay:
     def _clear_status(self) -> None:
         if self._live and self._status:
             click.echo("\r\x1b[K", err=True, nl=False)
-
-
-def _format_duration(seconds: float) -> str:
-    """A duration as people say it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _draw_sparkline(posterior: tuple[float, ...], width: int) -> str:

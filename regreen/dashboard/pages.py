@@ -36,7 +36,6 @@ from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
 from regreen.dashboard.rendering import (
     Viewer,
     format_json,
-    format_seconds,
     format_subject,
     name_cause,
     render_message,
@@ -76,6 +75,7 @@ from regreen.domain.state_records import (
     StoredCapsule,
     WithheldWrite,
 )
+from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.reviewers.learning import (
     CalibrationBin,
@@ -365,7 +365,7 @@ def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo
         return ""
     counts = Counter(name_cause(cause) for body in month for cause in body["causes"])
     whose = ", ".join(f"{word} ({count})" for word, count in counts.most_common())
-    seconds = median(float(body["seconds"]) for body in month)
+    seconds = median(float(body.get("waited") or body["seconds"]) for body in month)
     return f"caused this month by {whose}; median time to the answer {format_seconds(seconds)}."
 
 
@@ -640,7 +640,6 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         )
     if not reader.may_see(job.repo):
         return None
-    took = (job.ended - job.started).total_seconds() if job.ended and job.started else None
     return render_page(
         "job.html",
         f"{KIND_TITLES[job.kind]} {format_subject(job.repo, job.number)}",
@@ -648,7 +647,6 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         job=job,
         order=format_json(job.event),
         is_live=job.state not in ENDED_STATES,
-        took=took,
         steps=shelf.list_job_progress(job_id),
         links=_list_github_links(job, documents, web_url),
         results=results,

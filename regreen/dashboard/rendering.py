@@ -21,6 +21,7 @@ from markupsafe import Markup
 from regreen.bisect.report import RUN_PARTS
 from regreen.bot.messages.causes import is_unreproduced
 from regreen.code.markdown_sanitizer import count_noun
+from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.secrets.redaction import redact_secrets
 
@@ -161,16 +162,6 @@ def _format_dollars(value: object) -> str:
     return f"${usd:,.3f}" if usd else ""
 
 
-def format_seconds(value: object) -> str:
-    """A duration as people read it; nothing where it is not known."""
-    seconds = _parse_number(value)
-    if not seconds:
-        return ""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
 def _format_time(at: datetime) -> Markup:
     """A time, in UTC; the page's script shows it in the reader's zone."""
     shown = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -267,7 +258,7 @@ def _make_environment() -> Environment:
         "prose": _format_prose,
         "query": lambda values: urlencode({k: v for k, v in values.items() if v}),
         "redact": redact_secrets,
-        "seconds": format_seconds,
+        "seconds": lambda value: format_seconds(_parse_number(value)) if value else "",
         "share": _format_share,
         "time": _format_time,
         "without_size": _cut_size,

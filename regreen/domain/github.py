@@ -180,7 +180,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """The content of a check run. `conclusion` None: still running."""
+    """The content of a check run. `conclusion` None: still running; `started` None: as GitHub knows it."""
 
     name: str
     head_sha: str
@@ -192,6 +192,7 @@ class CheckRun:
     annotations: tuple[Annotation, ...] = ()
     buttons: tuple[Button, ...] = ()
     details_url: str = ""
+    started: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

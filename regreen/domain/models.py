@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from regreen.domain.text_limits import format_seconds
+
 Dimension = Literal["correctness", "security", "style", "coverage"]
 Severity = Literal["critical", "high", "medium", "low"]
 Side = Literal["LEFT", "RIGHT"]
@@ -44,7 +46,7 @@ class Cost:
         calls = f"{self.calls} model call{'' if self.calls == 1 else 's'}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
         model = f"{calls} ({tokens}, ${self.usd:.3f})" if self.calls else "no model"
-        return f"Cost: {model}; {seconds:.0f} s on this machine."
+        return f"Cost: {model}; {format_seconds(seconds)} on this machine."
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(

@@ -68,6 +68,18 @@ class JobRecord:
     lost: int = 0
 
     @property
+    def began(self) -> datetime:
+        """When its work began: an attempt after a wait begins when it was due, not when the job was first started."""
+        return max(self.started or self.due, self.due)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its work took; None before its end, or where it never began."""
+        if self.started is None or self.ended is None:
+            return None
+        return max(0.0, (self.ended - self.began).total_seconds())
+
+    @property
     def is_suspect(self) -> bool:
         """Whether the worker died in an earlier attempt but the first: the job may be what killed it."""
         return self.lost > 0 and self.attempts > SUSPECT_ATTEMPTS

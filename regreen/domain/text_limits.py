@@ -1,4 +1,4 @@
-"""Limits on foreign text: lines that searches skip, texts that are too long for their place, codes for terminals."""
+"""Limits on foreign text: lines that searches skip, texts that are too long for their place, codes for terminals, durations."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ def shorten_text(text: str, most: int) -> str:
     if ends and ends[-1] > _MIN_KEPT_SHARE * len(room):
         room = room[: ends[-1]]
     return f"{room.rstrip()} ..."
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration as people read it."""
+    if seconds < 120:
+        return f"{seconds:.{1 if seconds < 10 else 0}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _find_last_blank(text: str) -> int:

@@ -15,6 +15,7 @@ from regreen.domain.errors import Cancelled, NoSandbox, OutOfBudget, OutsideErro
 from regreen.domain.job_control import DeadlineEvent, StopCondition
 from regreen.domain.models import Cost, RungName
 from regreen.domain.ports import Git, Model, Sandbox
+from regreen.domain.text_limits import format_seconds
 from regreen.environment.preparation import describe_start
 from regreen.fixers.case import (
     QUICK_MINUTES,
@@ -253,7 +254,7 @@ def _fix_or_cancel(
     is_quick = triage.red is not None and triage.red.result.seconds < _QUICK_COMMAND
     if job.quick_minutes is not None and model is None and is_quick:
         stop = _with_earlier_deadline(stop, started + 60 * job.quick_minutes)
-    say(f"looking for a repair, {_format_minutes(stop.left)} at most")
+    say(f"looking for a repair, {format_seconds(stop.left)} at most")
     case = make_case(job, rev, triage, git=git, sandbox=sandbox, stop=stop)
     case = replace(case, base=base if base != rev else None, model=model, say=say)
     result = _Ladder(case).run_rungs()
@@ -322,10 +323,6 @@ def _with_earlier_deadline(stop: StopCondition, deadline: float) -> StopConditio
     """The same with an earlier deadline."""
     earlier = min(stop.deadline, deadline)
     return StopCondition(earlier, DeadlineEvent(earlier, stop.cancel, stop.now), stop.now)
-
-
-def _format_minutes(seconds: float) -> str:
-    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
 def _find_merge_base(git: Git, job: FixJob, rev: str) -> str | None:

@@ -10,7 +10,7 @@ from regreen_playground.acts.actions import JobReport
 from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.state_records import OpenRepair
 from tests.stories.conftest import Tell
-from tests.stories.story import REPO, SeenPull, Story, proven_sandbox, shown_job
+from tests.stories.story import REPO, SeenPull, Story, proven_sandbox, shown_job, shown_page
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_trust import Prepared
 
@@ -94,6 +94,16 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert "were asked to run once more" in text
     assert "Run the failed jobs again" not in text
     assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
+    story.passes(minutes=50)
+    story.says("alice", "/why", on=broken)
+    story.passes(minutes=7)  # the job waits for its turn
+    story.work()
+    job = max(story.regreen.store.jobs(kinds=("why",)), key=lambda one: one.created)
+    (check,) = [one for one in story.state.checks_on(REPO, broken.raw.head_sha) if one.name == "regreen/why"]  # fmt: skip
+    assert job.started is not None
+    assert check.started == job.started.replace(microsecond=0), "the check began with its job"
+    assert "Cost: no model; 0.0 s on this machine." in (check.summary or ""), "waiting is no work"
+    assert '<td data-label="took"></td>' in shown_page(story, "/causes")
     notes = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert any(note.startswith("not the change's: flaky") for note in notes)
     assert {job.state for job in story.regreen.store.jobs(kinds=("why",))} == {"done"}

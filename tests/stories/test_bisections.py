@@ -100,7 +100,7 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
         "runs": len(listed)
     } == counts
     assert counts["to confirm"] >= 2
-    assert re.search(r"\n\nCost: no model; \d+ s on this machine\.\n\n</details>", answer)
+    assert re.search(r"\n\nCost: no model; [\d.]+ s on this machine\.\n\n</details>", answer)
     page = shown_job(story, "bisect")
     assert page.count('<td data-label="for">') == len(listed), "the page lists the same runs"
     assert f"<dd>{counts['runs']} runs: " in page

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from regreen_playground.model import Use
-from regreen_playground.things import Upload
+from regreen_playground.model import Answer, Use
+from regreen_playground.things import Json, Upload
 
 from regreen.bot.open_tasks import list_open_tasks
 from tests.stories.conftest import Tell
-from tests.stories.story import REPO, Story, shown_job
+from tests.stories.story import REPO, Story, shown_job, shown_page
 from tests.stories.test_fixes import needs_sandbox
 
 FAULT = {
@@ -80,6 +81,27 @@ def test_without_a_model_the_check_says_so_and_is_green(story: Story) -> None:
     assert "ANTHROPIC" not in said
     assert "none is configured" not in said
     assert "nothing that basedpyright is sure of" not in said
+
+
+def test_check_job_and_pages_name_the_same_time(tell: Tell) -> None:
+    def read(_: Json) -> Answer:
+        story.passes(minutes=3)
+        return Use("report", {"about": "A note.", "findings": []})
+
+    story = tell(read)
+    story.configures("review: {dimensions: [correctness]}\n")
+    pull = story.pull({"shop/note.py": "NOTE = 1\n"})
+    story.deliver()
+    story.passes(minutes=40)  # the job waits for its turn
+    story.work()
+    assert "; 3 min on this machine." in (pull.check.summary or "")
+    page = " ".join(shown_job(story, "review").split())
+    assert "Took 3 min." in page
+    assert "<dt>whole job took</dt><dd>3 min</dd>" in page
+    assert '<td data-label="took">3 min</td>' in shown_page(story, "/jobs")
+    assert '<td data-label="took">3 min</td>' in shown_page(story, "/reviews")
+    assert pull.check.completed is not None
+    assert pull.check.completed - pull.check.started == timedelta(minutes=3)
 
 
 def test_a_draft_waits_until_it_is_ready(story: Story) -> None:

@@ -325,7 +325,7 @@ def test_the_first_page_sums_up_each_repository(store: Database) -> None:
     assert 'href="https://hub.example/o/r/issues/7"' in shown
     assert "$0.50 of $20.00" in shown
     assert ">red<" in shown
-    assert "median time to the answer 90.0 s" in shown
+    assert "median time to the answer 90 s" in shown
     store.save(LastValidConfig("o/r", "budget: {usd_per_month: 300}"))
     assert "$0.50 of $300.00" in _operator(store).get("/").text
 

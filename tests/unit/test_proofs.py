@@ -424,7 +424,7 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
         "\n\nThese faults are not noticed by `tests/test_calc.py` (each line below "
         in check.summary
     )
-    assert "\n\nCost: no model; 5 s on this machine." in check.summary
+    assert "\n\nCost: no model; 5.0 s on this machine." in check.summary
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
     red = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), mutants), required=True, failing=["test_b.test_sum"])  # fmt: skip
     assert red.conclusion == "neutral", "a commit with failing tests gets no green"

@@ -158,7 +158,7 @@ Reviewed 1 of 1 file.
 | style | not scored | nothing reads this |
 | coverage | not scored | the tests were not run |
 
-Cost: no model; 1 s on this machine.
+Cost: no model; 1.0 s on this machine.
 
 </details>
 
@@ -188,7 +188,7 @@ Reviewed 1 of 1 file.
 
 </details>
 
-Cost: no model; 1 s on this machine.
+Cost: no model; 1.0 s on this machine.
 
 This check is neutral: `review.blocking` is `none`, so no finding blocks a merge.
 

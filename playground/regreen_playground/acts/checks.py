@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from regreen_playground.events import emit
 from regreen_playground.shape import checks as shape
 from regreen_playground.shape.commits import api, commit
@@ -175,6 +177,8 @@ def fill(world: World, one: CheckRun, body: Json) -> None:
         value = body.get(key)
         if isinstance(value, str):
             setattr(one, key, value)
+    if isinstance(started := body.get("started_at"), str):
+        one.started = datetime.fromisoformat(started)
     conclusion = body.get("conclusion")
     status = body.get("status")
     if status == "completed" and conclusion is None and one.conclusion is None:

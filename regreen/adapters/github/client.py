@@ -6,7 +6,7 @@ import base64
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import Any, cast
 from urllib.parse import quote
@@ -91,6 +91,8 @@ def check_body(check: CheckRun, annotations: Sequence[Any]) -> dict[str, Json]:
     body: dict[str, Json] = {"name": check.name, "output": output}
     if check.details_url:
         body["details_url"] = check.details_url
+    if check.started:
+        body["started_at"] = f"{check.started.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if check.conclusion is None:
         return {**body, "status": "in_progress"}
     actions = [

@@ -236,7 +236,9 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
             git=git,
             progress=_make_progress_reporter(services, job, reply),
         )
-        bisection = replace(bisection, environment=tests.document)
+        bisection = replace(
+            bisection, environment=tests.document, seconds=services.measure_job(job)
+        )
         brought = _find_culprit_pull(github, bisection)
         _save_bisection(services, job, repository, bisection, git, pull=brought, number=ask.number)
         job.check_cancelled()
@@ -431,7 +433,8 @@ class _ScheduledBisect:
             git=git,
             progress=self._job.report_progress,
         )
-        return replace(found, environment=tests.document)
+        took = self._desk.measure_job(self._job)
+        return replace(found, environment=tests.document, seconds=took)
 
     def _find_old_commit(self, git: Mirror, head: str) -> str | None:
         """The newest commit that is older than the lookback: the start of a search without a known good commit."""

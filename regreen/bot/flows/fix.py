@@ -336,6 +336,7 @@ class _FixFlow:
         stored = self._desk.store.find(FinishedWork, kind="fix", id=self._job.record.id)
         if stored is None:
             fix, red = self._find_repair(run, hint, asked_by=asked_by)
+            fix = replace(fix, seconds=self._desk.measure_job(self._job))
             result = {"fix": asdict(fix), "name": red.name, "step": red.step, "url": red.url}
             self._desk.store.save(FinishedWork("fix", self._job.record.id, json.dumps(result)))
         else:

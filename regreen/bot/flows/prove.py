@@ -99,7 +99,7 @@ class _ProofFlow:
 
     def judge_tests(self, tests: CompletedTrial | None = None, *, asked_by: str = "") -> CheckRun:
         """Post the check run, and return it. What a push does not change is not run again."""
-        head = self.pull.head_sha
+        head, began = self.pull.head_sha, self.services.clock.now()
         again = f"regreen prove --base {self.pull.base_sha[:12]} --head {head[:12]}"
         try:
             result, repeat = self._find_proof(tests, asked_by)
@@ -123,7 +123,7 @@ class _ProofFlow:
         except (UserError, OutsideError) as error:
             check = messages.unproven_check(head, str(error), again)
         self.job.check_cancelled()
-        self.github.post_check_run(check)
+        self.github.post_check_run(replace(check, started=began))
         return check
 
     def _list_failing_tests(self) -> list[str]:

@@ -374,7 +374,11 @@ class _ReviewFlow:
             cancel=job.cancel,
             reviewers=services.reviewers,
         )
-        review = replace(review, environment=tests.document if tests else None)
+        review = replace(
+            review,
+            environment=tests.document if tests else None,
+            seconds=services.measure_job(job),
+        )
         return replace(review, cost=model[1]()) if model else review
 
     def _find_claim_tests(self, tests: CompletedTrial | None, no_tests: str) -> ClaimTests:

@@ -217,9 +217,12 @@ class _WhyFlow:
                 self._give_up("no sandbox works here, and nothing runs outside of one"),
             ]
         page = services.job_page_url(self.job.record.id)
-        check = messages.cause_check(self._sha, causes, page, branch=self.pull.base_ref)
+        seconds = earlier.get("seconds", 0.0) + services.measure_job(self.job)
+        check = messages.cause_check(
+            self._sha, causes, page, branch=self.pull.base_ref, seconds=seconds
+        )
         self.job.check_cancelled()
-        self.github.post_check_run(check)
+        self.github.post_check_run(replace(check, started=self.job.record.began))
         first = messages.order_causes(causes)[0]
         now = services.clock.now()
         body = {
@@ -232,8 +235,8 @@ class _WhyFlow:
             "author": self.pull.author,
         }
         # an author has waited for the first answer, not for one that names what was done about the failure since
-        took = (now - self.job.record.created).total_seconds()
-        body["seconds"] = earlier.get("seconds", took)
+        waited = (now - self.job.record.created).total_seconds()
+        body |= {"seconds": seconds, "waited": earlier.get("waited", waited)}
         store.save_document(
             ResultDocument("why", repo, self.pull.number, self._sha, self.job.record.id, now, body)
         )
@@ -281,7 +284,7 @@ class _WhyFlow:
             repeat = f"git fetch origin {merge} && {repeat}"
         check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
         self.job.check_cancelled()
-        self.github.post_check_run(check)
+        self.github.post_check_run(replace(check, started=self.job.record.began))
         self.services.log_action(self.job, "", "why", check.title)
         return check.title
 

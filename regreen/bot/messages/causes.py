@@ -110,9 +110,16 @@ def order_causes(causes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 def cause_check(
-    head_sha: str, causes: Sequence[Mapping[str, Any]], page: str = "", *, branch: str = ""
+    head_sha: str,
+    causes: Sequence[Mapping[str, Any]],
+    page: str = "",
+    *,
+    branch: str = "",
+    seconds: float = 0.0,
 ) -> CheckRun:
     """The answer to the failed checks of a commit: one line, and a card for each cause; `branch` is the base.
+
+    `seconds` is how long the answer took.
 
     A cause is its JSON document with `checks` (the names of the checks that it failed; none where nothing failed), `action` (what was done about it,
     in Markdown of ours: `rerun_note`, `regression_note`, `repair_note`), `rerun` (what became of that, where it was wanted) and `repeat` (a command).
@@ -127,7 +134,12 @@ def cause_check(
     is_quiet = not any(one["checks"] for one in causes)
     why = "no check failed that it could explain" if is_quiet else _WHY_NEUTRAL
     cards = [_format_card(one, branch) for one in others]
-    summary = "\n\n".join([*cards, _format_card(last, branch, explain_neutral(why))])
+    closing = explain_neutral(why)
+    if any(one["runs"] for one in causes):
+        closing = (
+            f"<sub>{Cost().describe(seconds)}</sub>\n\n{closing}"  # no model is asked for a cause
+        )
+    summary = "\n\n".join([*cards, _format_card(last, branch, closing)])
     check = CheckRun(
         CAUSE_CHECK, head_sha, f"why-{head_sha[:24]}", title, summary, "neutral", details_url=page
     )
@@ -183,9 +195,7 @@ def _format_card(cause: Mapping[str, Any], branch: str, closing: str = "") -> st
     parts += [f"Failed: {checks}{more}. {_advise(cause, branch)}" if checks else _NEXT_STEP_QUIET]
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
-    seconds = sum(run.get("seconds") or 0.0 for run in cause["runs"])
-    cost = f"<sub>{Cost().describe(seconds)}</sub>"  # no model is asked for a cause
-    parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs), cost] if runs else []
+    parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
     parts += [closing] if closing else []
     return "\n\n".join([*parts, *describe_repetition(cause["repeat"])])
 
