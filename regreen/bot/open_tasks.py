@@ -8,15 +8,27 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Any
 
+from regreen.bot.flows.maintenance import parse_schedules
+from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
+from regreen.domain.errors import UserError
+from regreen.domain.events import CheckFailed, CheckPassed, Tick
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
-from regreen.domain.state_records import Approval, OpenRepair, PendingPatch, ScheduleState
+from regreen.domain.repo_config import Schedule
+from regreen.domain.state_records import (
+    Approval,
+    OpenRepair,
+    PendingPatch,
+    RepositorySchedules,
+    ScheduleState,
+)
 from regreen.secrets.redaction import redact_secrets
 
 _MAX_DIGEST_TASKS = 12
 _MAX_DOCUMENTS = 100
+_MAX_CI_JOBS = 500
 _RECENT_FAILURES = timedelta(days=3)
 _RED_BY_FIX = {
     "gave_up": True,
@@ -83,7 +95,7 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         ]
         for kind in ("why", "fix", "review", "bisect")
     }
-    tasks += _list_culprits(recent["bisect"], now)
+    tasks += _list_culprits(store, recent["bisect"], now)
     tasks += _list_red_bases([*recent["why"], *recent["fix"]], now)
     tasks += _list_broken_configs(recent["review"], now)
     newest: dict[tuple[str, str], PendingPatch] = {}
@@ -230,8 +242,8 @@ def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:
     return OpenTask("red", text, state.repo, state.issue, document.job, document.at, culprit)
 
 
-def _list_culprits(found: Sequence[ResultDocument], now: datetime) -> list[OpenTask]:
-    """What the newest recent search on request for each command blames on a default branch; schedules list their own."""
+def _list_culprits(store: Store, found: Sequence[ResultDocument], now: datetime) -> list[OpenTask]:
+    """What the newest recent search on request for each command blames on a default branch that is not green again; schedules list their own."""
     newest: dict[tuple[str, str], ResultDocument] = {}
     for document in sorted(found, key=lambda one: one.at):
         if document.number is not None and document.body.get("branch"):
@@ -241,12 +253,58 @@ def _list_culprits(found: Sequence[ResultDocument], now: datetime) -> list[OpenT
         body = document.body
         if not body.get("culprit") or now - document.at >= _RECENT_FAILURES:
             continue
+        if _is_green_again(store, document):
+            continue
         does = "is slower" if body.get("slower") else "fails"
         shown = to_plain_line(command, 120).replace("`", "'")
         text = f"`{shown}` {does} on `{body['branch']}`{_describe_culprit(body)}"
         place, sha = document.number, body["culprit"]["sha"]
         tasks.append(OpenTask("red", text, repo, place, document.job, document.at, sha))
     return tasks
+
+
+def read_schedules(known: RepositorySchedules) -> Sequence[Schedule]:
+    """The schedules of a repository; none where this version takes them no more, because then they do not run."""
+    try:
+        return parse_schedules(known)
+    except ValueError:
+        return ()
+
+
+def _is_green_again(store: Store, search: ResultDocument) -> bool:
+    """Whether the command of a search, or the CI of its branch, has passed since at a commit that the search did not cover.
+
+    It counts for the command when a schedule runs it; for the branch when each workflow that failed there passed.
+    """
+    body, branch = search.body, search.body["branch"]
+    wanted = (branch, body.get("command"), body.get("slower"))
+    known = store.find(RepositorySchedules, repo=search.repo)
+    same = {
+        one.name
+        for one in (read_schedules(known) if known else ())
+        if (one.branch, one.test, one.slower) == wanted
+    }
+    covered = {point.get("sha") for point in body.get("posterior") or ()}
+    covered |= {*(body.get("range") or {}).values()}
+    newest: dict[str, bool] = {}
+    failed = set()
+    for job in store.jobs(kinds=("tick", "fix", "comment"), repo=search.repo, limit=_MAX_CI_JOBS):
+        is_later = job.created > search.at
+        try:
+            work = deserialize_work(job.event)
+        except UserError:  # another version wrote it
+            continue
+        match work:
+            case Tick(schedule=name) if is_later and name in same and job.note.startswith("green"):
+                return True
+            case CheckPassed(head_branch=at, fork=False) if at == branch:
+                newest.setdefault(work.name, is_later and work.head_sha not in covered)
+            case CheckFailed(head_branch=at, fork=False) if at == branch:
+                newest.setdefault(work.name, False)
+                failed.add(work.name)
+            case _:
+                pass
+    return bool(failed) and all(newest[name] for name in failed)
 
 
 def _describe_culprit(body: dict[str, Any]) -> str:

@@ -19,7 +19,6 @@ from flask import Blueprint, Response, abort, g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from regreen.bot.feedback import OutcomeStore
-from regreen.bot.flows.maintenance import parse_schedules
 from regreen.bot.jobs.engine import find_next_cron_time
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
@@ -29,6 +28,7 @@ from regreen.bot.open_tasks import (
     OpenTask,
     describe_patch,
     list_open_tasks,
+    read_schedules,
 )
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.repo_config_file import parse_repo_config
@@ -342,7 +342,7 @@ def _list_repositories(
             regressions.setdefault(state.repo, []).append(_describe_regression(state, web_url))
     known = {repo: RepositoryMonth(repo) for repo in looks} | {m.repo: m for m in months}
     configs = {known.repo: known.text for known in shelf.find_all(LastValidConfig)}
-    scheduled = {one.repo for one in shelf.find_all(RepositorySchedules) if _read_schedules(one)}
+    scheduled = {one.repo for one in shelf.find_all(RepositorySchedules) if read_schedules(one)}
     return [
         _RepositoryLine(
             month,
@@ -420,20 +420,13 @@ def _list_schedules(
     """The repository's schedules that run, how each stands if it has run, and when each ran last and runs next."""
     known = shelf.find(RepositorySchedules, repo=repo)
     states = {s.schedule: s for s in shelf.find_all(ScheduleState, repo=repo)}
-    listed = _read_schedules(known) if known else ()
+    listed = read_schedules(known) if known else ()
     ticks = shelf.list_jobs(ListQuery(repo=repo, kind="tick", limit=_MAX_ROWS)).rows[::-1]
     last = {json.loads(job.event).get("schedule"): job.started for job in ticks if job.started}
     return [
         (one, states.get(one.name), last.get(one.name), find_next_cron_time(one.cron, now))
         for one in listed
     ]
-
-
-def _read_schedules(known: RepositorySchedules) -> Sequence[Schedule]:
-    try:
-        return parse_schedules(known)
-    except ValueError:  # an older version took them, and they run no more
-        return ()
 
 
 def _run_state_word(look: ScheduleRun) -> str:

@@ -21,11 +21,20 @@ from regreen.adapters.clock import SystemClock
 from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.bot.feedback import OutcomeStore
+from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import serialize_work
 from regreen.cli.why import download_capsule
 from regreen.dashboard.pages import make_dashboard
 from regreen.domain.errors import UserError
-from regreen.domain.events import FixRequest, RepositoryRef, Tick
+from regreen.domain.events import (
+    Actor,
+    CheckFailed,
+    CheckPassed,
+    FixRequest,
+    RepositoryRef,
+    Tick,
+    Work,
+)
 from regreen.domain.github import Permission, SignedInUser
 from regreen.domain.models import Cost, SentPart
 from regreen.domain.records import (
@@ -439,6 +448,58 @@ def test_a_culprit_on_the_default_branch_needs_a_person_until_the_same_search_fi
         store.save_document(ResultDocument("bisect", "o/r", 9, f"{hours}", f"b/{hours}", at, whole))
         shown = re.sub("<[^>]+>", "", _operator(store).get("/").text)
         assert (text in shown) is is_listed, hours
+
+
+def _keep_event(store: Database, work: Work, note: str = "done") -> None:
+    (order,) = make_orders(work, f"{work}")
+    store.store_orders([order])
+    store.end(order.id, "done", note)
+
+
+@pytest.mark.parametrize("by", ["CI", "a schedule"])
+def test_a_culprit_needs_nobody_once_its_branch_is_green_again(store: Database, by: str) -> None:
+    where, ann, bad, good = (
+        RepositoryRef("o/r", 1, 1, "main"),
+        Actor("ann", is_bot=False),
+        "b" * 40,
+        "d" * 40,
+    )
+
+    def is_listed() -> bool:
+        return "Count income" in _operator(store).get("/").text.partition("Recent activity")[0]
+
+    def passes(name: str, sha: str, branch: str = "main", run: int = 1) -> None:
+        _keep_event(store, CheckPassed(where, name, sha, branch, fork=False, run_id=run))
+
+    def fails(name: str, run: int = 1) -> None:
+        work = CheckFailed(where, ann, name, bad, "main", run_id=run, attempt=1, pulls=())
+        _keep_event(store, work)
+
+    culprit = {"sha": "c" * 40, "subject": "Count income", "author": "Emi"}
+    body = {"command": "pytest -q", "culprit": culprit, "branch": "main", "range": {"good": "a" * 40, "bad": bad}}  # fmt: skip
+    at = datetime.now(UTC) - timedelta(hours=1)
+    store.save_document(ResultDocument("bisect", "o/r", 9, "s", "b/1", at, body))
+    passes("Pages", good)
+    assert is_listed(), "a workflow that never failed may run other tests"
+    if by == "a schedule":
+        tests = (("nightly", "pytest -q"), ("other", "make"))
+        schedules = [{"name": name, "cron": "0 3 * * *", "branch": "main", "test": test} for name, test in tests]  # fmt: skip
+        store.save(RepositorySchedules("o/r", 1, 1, "main", json.dumps(schedules)))
+        for name, note, still in (("other", "green", True), ("nightly", "red: #7", True), ("nightly", "green again: closed #7", False)):  # fmt: skip
+            _keep_event(store, Tick(where, name, note), note)
+            assert is_listed() is still
+        return
+    fails("CI")
+    passes("CI", bad)
+    assert is_listed(), "what the search covered ran again"
+    fails("Types")
+    passes("CI", good)
+    passes("Types", good, branch="next")
+    assert is_listed(), "another workflow is still red here"
+    passes("Types", good)
+    assert not is_listed()
+    fails("Types", run=2)
+    assert is_listed()
 
 
 def test_a_red_branch_that_no_repair_was_found_for_needs_a_person(store: Database) -> None:
