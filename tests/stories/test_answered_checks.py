@@ -49,8 +49,8 @@ FAILED (failures=1)
 _BROKEN = {"shop/prices.py": "def total(prices):\n    return sum(prices) - 1\n"}
 
 
-def _ci_fails(story: Story, pull: SeenPull, workflow: str = ".github/workflows/ci.yml", name: str = "CI") -> None:  # fmt: skip
-    story.ci_fails(pull.raw.head_sha, job="test", steps=_STEPS, failed=_STEPS[-1], log=_LOG, workflow=workflow, name=name)  # fmt: skip
+def _ci_fails(story: Story, pull: SeenPull, workflow: str = ".github/workflows/ci.yml", name: str = "CI", event: str = "push") -> None:  # fmt: skip
+    story.ci_fails(pull.raw.head_sha, job="test", steps=_STEPS, failed=_STEPS[-1], log=_LOG, workflow=workflow, name=name, event=event)  # fmt: skip
 
 
 def _answer(story: Story, pull: SeenPull) -> tuple[str, str]:
@@ -98,6 +98,12 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     story.says("alice", "/why", on=broken)
     story.passes(minutes=7)  # the job waits for its turn
     story.work()
+    _ci_fails(story, broken, event="pull_request")
+    story.work()
+    told = "Failed: `CI / test (pull_request)`, `More / test`, `CI / test (push)`. "
+    assert told in _answer(story, broken)[1]
+    page = shown_job(story, "why")
+    assert "<code>CI / test (pull_request)</code> <code>More / test</code> <code>CI / test (push)</code>" in page  # fmt: skip
     job = max(story.regreen.store.jobs(kinds=("why",)), key=lambda one: one.created)
     (check,) = [one for one in story.state.checks_on(REPO, broken.raw.head_sha) if one.name == "regreen/why"]  # fmt: skip
     assert job.started is not None

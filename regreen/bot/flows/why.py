@@ -138,11 +138,21 @@ def _read_answer(store: Store, repo: str, number: int | None, sha: str) -> dict[
 
 @dataclass(frozen=True)
 class _RedCheck:
-    """A failed job, and its run where GitHub Actions ran it; `names_failure`: not the tests in place of a failure."""
+    """A failed job, and its run where GitHub Actions ran it; `names_failure`: not the tests in place of a failure.
+
+    `event` is what started the run, where another event started the same workflow for this commit too.
+    """
 
     job: FailedJob
     run: WorkflowRun | None
     names_failure: bool = True
+    event: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The check's name without and with its workflow; GitHub puts the event behind both."""
+        name = f"{self.job.name} ({self.event})" if self.event else self.job.name
+        return (name, f"{self.run.name} / {name}") if self.run else (name,)
 
     @property
     def key(self) -> str:
@@ -314,15 +324,16 @@ class _WhyFlow:
         count = Counter(name for name, _ in places)
         causes = {cause["key"]: cause for cause in known}
         for key, group in groups.items():
-            names = [
-                f"{one.run.name} / {one.job.name}"
-                if one.run and count[one.job.name] > 1  # another workflow has a job of this name
-                else one.job.name
-                for one in group
-            ]
+            # another workflow may have a job of this name
+            names = [one.names[-1] if count[one.job.name] > 1 else one.names[0] for one in group]
             names = list(dict.fromkeys(names))
             if key in causes:
-                earlier = [name for name in causes[key]["checks"] if count[name] < 2]
+                # what stood for several checks is told apart by now
+                unclear = {name for one in checks for name in one.names}
+                unclear |= {
+                    name.removesuffix(f" ({one.event})") for one in checks for name in one.names
+                }
+                earlier = [name for name in causes[key]["checks"] if name not in unclear]
                 names = list(dict.fromkeys([*earlier, *names]))
                 causes[key] = causes[key] | {"checks": names}
                 if (verdict := causes[key]["verdict"]) in {"change", "main"}:
@@ -349,8 +360,12 @@ class _WhyFlow:
                 runs.append(self.github.workflow_run(self.ask.run_id))  # the list may lag behind
         except NotAllowed:
             of_branch = runs = []
+        started = {(run.name, run.event) for run in runs}
+        several = {
+            name for name, count in Counter(name for name, _ in started).items() if count > 1
+        }
         found = [
-            _RedCheck(job, run)
+            _RedCheck(job, run, event=run.event if run.name in several else "")
             for run in [run for run in runs if run.conclusion in _FAILED][:_MAX_FAILED_RUNS]
             for job in find_failed_jobs(
                 self.github,
