@@ -68,7 +68,12 @@ from regreen.reviewers.scope import (
     rate_risk_of_change,
     select_files,
 )
-from regreen.reviewers.summary import list_over_budget, summarise_change, walk_through
+from regreen.reviewers.summary import (
+    describe_definitions,
+    list_over_budget,
+    summarise_change,
+    walk_through,
+)
 from regreen.runs.trial import Trial
 
 # Which findings are posted, and in which order: duplicates merged, thresholds, budget, blocking. Pure.
@@ -448,7 +453,7 @@ def review_change(
             context,
             read.scope,
             findings,
-            _find_about(reports),
+            _find_about(reports) or describe_definitions(read.walkthrough, len(context.files)),
             standing=len(ranking.standing),
             not_read=unread,
             tests=tests,

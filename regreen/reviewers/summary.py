@@ -25,6 +25,7 @@ from regreen.reviewers.scope import ReviewScope
 
 _LINES_A_MINUTE = 12
 _MAX_WALKTHROUGH_FILES = 30
+_MAX_DESCRIBED_FILES = 3
 _SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
 
 
@@ -38,7 +39,7 @@ def summarise_change(
     not_read: Sequence[UnreadFile] = (),
     tests: ReviewTestRun | None = None,
 ) -> str:
-    """Paragraphs: the result, `about` (what the change does, by a model) if there is one, then what was read of it.
+    """Paragraphs: the result, `about` (what the change does) if there is one, then what was read of it.
 
     `standing` counts findings that were posted earlier and still hold; `not_read` are files with a reason.
     """
@@ -62,6 +63,18 @@ def walk_through(context: ReviewContext) -> tuple[WalkthroughStep, ...]:
         )
         for file in context.files[:_MAX_WALKTHROUGH_FILES]
     )
+
+
+def describe_definitions(steps: Sequence[WalkthroughStep], file_count: int) -> str:
+    """What a change does to the definitions of its first files, for where no model says what it does."""
+    told = []
+    for step in steps:
+        what = step.text.removesuffix(f"+{step.added} -{step.removed}").rstrip("; ,")
+        told += [f"`{step.path.replace('`', '')}` ({what})"] if what else []
+    shown = told[:_MAX_DESCRIBED_FILES]
+    left = file_count - len(shown)
+    more = f" and {count_noun(left, 'more file')}" if left else ""
+    return f"What changes: {', '.join(shown)}{more}." if shown else ""
 
 
 def _describe_file(context: ReviewContext, file: FileChange) -> str:

@@ -82,12 +82,23 @@ def test_an_earlier_review_tells_after_each_push_what_is_fixed_open_new_and_dism
     story.pushes(pull, {PATH: MENDED, "shop/third.py": SHELL.replace("def run", "def third")})
     story.work()
     first, second = pull.reviews
-    assert re.match(
-        rf"\*\*Findings at `\w+`: {count} fixed, {count} still open, {count} new\*\* ", first
-    )
-    parts = [first.index(word) for word in ("New:", "third.py:", "Fixed:", PATH, "Still open:", "other.py:")]  # fmt: skip
+    new = rf"\[{count} new\]\(\S+#pullrequestreview-\d+\)"
+    assert re.match(rf"\*\*Findings at `\w+`: {count} fixed, {count} still open, {new}\*\* ", first)
+    parts = [first.index(word) for word in ("Fixed:", PATH, "Still open:", "other.py:")]
     assert parts == sorted(parts)
+    assert "third.py" not in first, "it stands in the review below"
     assert "as it was posted" not in second, "it is up to date"
+    assert "What changes: `shop/" in before
+    assert "Walkthrough by file" in before
+    assert re.fullmatch(rf"\*\*{count} new finding.+\*\*\n\n(- \*\*.+\n)+\n<sub>`/help` .+</sub>", second), "only what is new"  # fmt: skip
+    check = pull.check.summary or ""
+    for words in (
+        "What changes: `shop/",
+        "Walkthrough by file",
+        "Statistics (risk",
+        "Reproduce: `",
+    ):
+        assert words in check
     wanted = pull.remarks[-1][2].split("/dismiss ")[1].split("`")[0]
     story.says("alice", f"/dismiss {wanted} meant", on=pull)
     story.work()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -49,6 +50,11 @@ def test_what_is_over_the_budget_stands_once_in_threads_on_its_files(story: Stor
     for text in (pull.reviews[0], pull.check.summary or ""):
         assert text.startswith("**3 findings: the worst is critical")
         assert text.count("\n- **critical** `shop/run") == 3
+    command = re.search(r"Reproduce: `(regreen review .+?)`", pull.check.summary or "")
+    assert command is not None
+    for _, _, text in pull.remarks:
+        assert re.search(rf" · \[reproduce\]\(http\S+/{REPO}/runs/{pull.check.id}\)</sub>$", text)
+        assert command[1] not in text, "it is long, and the same for all"
     page = shown_job(story, "review")
     assert "3 findings" in page
     assert "Withheld, above" not in page

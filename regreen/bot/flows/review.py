@@ -195,7 +195,6 @@ def _update_earlier_reviews(
     newest = next(older, "")
     gone = [messages.FixedFinding(**f) for d in earlier for f in d.body.get("fixed") or ()]
     progress = replace(progress, fixed=[*progress.fixed, *gone])
-    text = messages.describe_progress(progress)
 
     def rewrite(marker: str, body: str, urls: Mapping[str, str]) -> str:
         if marker == keep or marker not in heads:
@@ -205,6 +204,7 @@ def _update_earlier_reviews(
             return messages.put_above_review(brief, body, is_folded=False)
         later = urls.get(newest, "") if marker != newest else ""
         what = f"What became of its findings stands in [a later review]({later})."
+        text = messages.describe_progress(progress, newest=urls.get(keep, ""))
         return messages.put_above_review(what if later else text, body)
 
     try:
@@ -271,6 +271,7 @@ class _ReviewFlow:
         self._overflow: list[Finding] = []
         self._web = github.server.repository_url(github.repo)
         self._waits_for_approval = False
+        self._check_url = ""
         self._remembered = PostedFindings(services.store, repository.full_name, pull.number)
 
     def report_broken_config(self) -> str:
@@ -292,11 +293,12 @@ class _ReviewFlow:
 
     def run(self, asked_by: str, *, full: bool) -> str:
         """Review, then publish; a finished review is only published. `asked_by` is empty for a push."""
-        self._update_check(
+        check = self._update_check(
             messages.review_started_check(
                 self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job.record.id)
             )
         )
+        self._check_url = f"{self._web}/runs/{check}" if check else ""
         store = self._desk.store
         stored = store.find(FinishedWork, kind="review", id=self._external_id)
         review = (
@@ -306,7 +308,7 @@ class _ReviewFlow:
         )
         if not stored:
             store.save(FinishedWork("review", self._external_id, json.dumps(asdict(review))))
-        self._publish_review(review, asked_by or self._pull.author)
+        self._publish_review(review, asked_by or self._pull.author, full=full)
         withheld = len(review.withheld) - len(list_over_budget(review.withheld))
         held = f" ({withheld} withheld)" if withheld else ""
         if review.tests is not None and not review.tests.passed:
@@ -430,12 +432,13 @@ class _ReviewFlow:
             why = f"the tests were not run: {tests.notes[-1]}"
         return tests, why
 
-    def _publish_review(self, review: Review, asked_by: str) -> None:
+    def _publish_review(self, review: Review, asked_by: str, *, full: bool) -> None:
         pull, config = self._pull, self._loaded.config
         note = ""
         if review.findings:
             self._job.check_cancelled()
-            note = self._post_review(review)
+            is_first = full or not self._remembered.load_posted()
+            note = self._post_review(review, is_first=is_first)
         text_of = partial(self._read_text, review)
         gone = self._remembered.find_gone(review, text_of)
         posted = self._remembered.load_posted() if gone else {}
@@ -467,7 +470,7 @@ class _ReviewFlow:
             author=pull.author,
             web=self._web,
         )
-        run = self._update_check(check)
+        self._update_check(check)
         progress = messages.ReviewProgress(
             review.head,
             list_all_findings(review),
@@ -476,7 +479,7 @@ class _ReviewFlow:
             dismissed,
             self._remembered.load_posted(),
             pull.author,
-            f"{self._web}/runs/{run}",
+            self._check_url,
         )
         mark = messages.make_marker("review", pull.number, self._external_id)
         _update_earlier_reviews(self._desk.store, self._github, pull.number, progress, keep=mark)
@@ -490,11 +493,12 @@ class _ReviewFlow:
         detail = f"{count_noun(len(list_all_findings(review)), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 
-    def _post_review(self, review: Review) -> str:
+    def _post_review(self, review: Review, *, is_first: bool) -> str:
         """Post the review; return a note for the check run if GitHub rejects the comments."""
         mark = messages.make_marker("review", self._pull.number, self._external_id)
-        body = messages.review_body(review, self._desk.job_page_url(self._job.record.id), self._web)
-        again = messages.reproduce_review(review)
+        page = self._desk.job_page_url(self._job.record.id)
+        body = messages.review_body(review, page, self._web, is_first=is_first)
+        again = messages.point_to_command(review, self._check_url)
         comments = [messages.finding_comment(f, again) for f in review.findings]
         head = self._pull.head_sha
         try:
@@ -505,7 +509,7 @@ class _ReviewFlow:
             text = messages.review_without_comments(review, self._web)
             self._github.post_review(self._pull.number, head, mark, text, [])
             return "GitHub refused the inline comments; the findings are in the review's text."
-        self._overflow = post_overflow(self._github, self._pull.number, review)
+        self._overflow = post_overflow(self._github, self._pull.number, review, again)
         return ""
 
     def _update_check(self, check: CheckRun) -> int:
@@ -555,10 +559,10 @@ class _ReviewFlow:
         return "\n".join(rows)
 
 
-def post_overflow(github: GitHub, number: int, review: Review) -> list[Finding]:
+def post_overflow(github: GitHub, number: int, review: Review, reproduce: str) -> list[Finding]:
     """Post findings over the budget as threads on their files; return those that stand there now."""
     posted = []
-    for finding, comment in messages.overflow_comments(review, messages.reproduce_review(review)):
+    for finding, comment in messages.overflow_comments(review, reproduce):
         try:
             github.post_file_comment(number, review.head, comment)
         except ValidationFailed:
@@ -726,11 +730,11 @@ def post_review(github: GitHub, target: PostTarget, review: Review) -> str:
         digest = hashlib.sha256(names.encode()).hexdigest()[:16]
         mark = messages.make_marker("review", number, target.head, digest)
         body = messages.review_body(review, web=github.server.repository_url(github.repo))
-        again = messages.reproduce_review(review)
+        again = messages.point_to_command(review)
         comments = [messages.finding_comment(finding, again) for finding in fresh]
         try:
             posted = github.post_review(number, target.head, mark, body, comments)
-            post_overflow(github, number, replace(new, head=target.head))
+            post_overflow(github, number, replace(new, head=target.head), again)
         except ValidationFailed:
             # GitHub does not say which comment it rejects; all findings must still be visible.
             text = messages.review_without_comments(new)

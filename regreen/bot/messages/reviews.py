@@ -72,18 +72,17 @@ class FixedFinding:
 
 
 def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
-    """A finding as an inline comment: the claim, the evidence, the suggestion, and the command that finds it again."""
+    """A finding as an inline comment: the claim, the evidence, the suggestion, and how to find it again (`point_to_command`)."""
     title = f"**{finding.severity.capitalize()}: {inline_prose(finding.title)}**"
     parts = [title, sanitize_markdown(finding.body)]
     parts += [_format_evidence(e) for e in finding.evidence[:3]]
     if finding.suggestion is not None:
         parts.append(_fence_suggestion(finding.suggestion.removesuffix("\n")))
-    parts.append(
-        f"<sub>{finding.dimension} · {code_span(finding.rule)} · "
-        f"{finding.confidence:.0%} confident · wrong? `/dismiss {finding.id}`"
-        + (f" · reproduce: {code_span(reproduce)}" if reproduce else "")
-        + "</sub>"
-    )
+    is_named = finding.rule.startswith(f"{finding.dimension}/")
+    facts: list[str] = [] if is_named else [finding.dimension]
+    facts += [code_span(finding.rule), f"{finding.confidence:.0%} confident"]
+    facts += [f"wrong? `/dismiss {finding.id}`", *([reproduce] if reproduce else [])]
+    parts.append(f"<sub>{' · '.join(facts)}</sub>")
     body = "\n\n".join(p for p in parts if p) + "\n\n" + make_marker("finding", finding.fingerprint)
     return InlineComment(finding.path, finding.start_line, finding.line, finding.side, body)
 
@@ -107,27 +106,35 @@ def reproduce_review(review: Review) -> str:
     return f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
 
 
-def review_body(review: Review, details_url: str = "", web: str = "") -> str:
+def point_to_command(review: Review, check_url: str = "") -> str:
+    """How a comment on lines leads to the command that makes the review again: by its check run, where there is one."""
+    command = reproduce_review(review)
+    if not command:
+        return ""
+    return f"[reproduce]({check_url})" if check_url else f"reproduce: {code_span(command)}"
+
+
+def review_body(
+    review: Review, details_url: str = "", web: str = "", *, is_first: bool = True
+) -> str:
     """The text of a review that has findings: the worst, the list of all, then folded statistics.
 
-    `web` is the address of the repository, for links to lines.
+    `web` is the address of the repository, for links to lines. Not `is_first`: an earlier review described the change,
+    and the check run has the present numbers, so only what is new is said.
     """
     lead, about, reading = _split_summary(review)
-    parts = [f"**{inline_prose(lead)}**", inline_prose(about), *_describe_failing_tests(review)]
+    parts = [f"**{inline_prose(lead)}**", inline_prose(about) if is_first else ""]
+    parts += _describe_failing_tests(review)
     parts.append(_list_findings(list_all_findings(review)))
     if list_over_budget(review.withheld):
         listed = len(list_over_budget(review.withheld)) - _MAX_FILE_THREADS
         threads = f"{min(len(list_over_budget(review.withheld)), _MAX_FILE_THREADS)} in threads on their files"
         rest = f", {listed} in this list only" if listed > 0 else ""
         parts.append(f"Beyond the limit of comments on lines: {threads}{rest}.")
-    parts.append(_format_coverage(review, web))
-    if review.walkthrough:
-        rows = [
-            f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough
-        ]
-        parts.append(fold_details("Walkthrough by file", "\n".join(rows)))
-    cost = review.cost.describe(review.seconds)
-    parts += [_format_scores(review, reading, cost), _list_unreviewed(review)]
+    if is_first:
+        cost = review.cost.describe(review.seconds)
+        parts += [_format_coverage(review, web), _fold_walkthrough(review)]
+        parts += [_format_scores(review, reading, cost), _list_unreviewed(review)]
     more = [f"[every detail]({details_url})"] if details_url else []
     command = reproduce_review(review)
     more += ["`/help` lists the commands"]
@@ -201,6 +208,7 @@ def review_check(
     command = reproduce_review(review)
     parts += [
         _format_coverage(review, web),
+        _fold_walkthrough(review),
         _format_scores(review, reading),
         _list_unreviewed(review),
         render_environment(review.environment),
@@ -484,10 +492,11 @@ class ReviewProgress:
     check_url: str
 
 
-def describe_progress(progress: ReviewProgress, *, is_brief: bool = False) -> str:
+def describe_progress(progress: ReviewProgress, *, newest: str = "", is_brief: bool = False) -> str:
     """What became of a pull request's findings, for the texts of earlier reviews.
 
-    What was dismissed counts as that also once it is gone. `is_brief`: for a review that still holds, only that.
+    What was dismissed counts as that also once it is gone. What is new stands in the review at the address `newest`.
+    `is_brief`: for a review that still holds, only that.
     """
     found, standing, dismissed = progress.new, progress.standing, progress.dismissed
     known = {f.id for f in (*found, *standing)}
@@ -507,11 +516,11 @@ def describe_progress(progress: ReviewProgress, *, is_brief: bool = False) -> st
     if is_brief and not counts["dismissed"]:
         return ""
     shown = [f"{number} {what}" for what, number in counts.items() if number]
+    shown = [f"[{s}]({newest})" if newest and s.endswith(" new") else s for s in shown]
     shown += [] if new or still_open else ["none open"]
     lead = f"**Findings at {code_span(progress.head[:12])}: {', '.join(shown)}** ([check]({progress.check_url}))"
-    parts = [lead, f"New:\n\n{_list_findings(new)}" if new else ""]
-    parts += [_describe_earlier_findings(still_open, gone, "Fixed")]
-    parts = [*([lead] if is_brief else parts), away]
+    earlier = "" if is_brief else _describe_earlier_findings(still_open, gone, "Fixed")
+    parts = [lead, earlier, away]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -557,6 +566,11 @@ def _format_scores(review: Review, reading: str, cost: str = "") -> str:
     )
     shown = "\n\n".join(p for p in (inline_prose(reading), table, cost) if p)
     return fold_details(f"Statistics (risk {review.risk})", shown) if shown else ""
+
+
+def _fold_walkthrough(review: Review) -> str:
+    rows = [f"- {code_span(step.path)}: {inline_prose(step.text)}" for step in review.walkthrough]
+    return fold_details("Walkthrough by file", "\n".join(rows)) if rows else ""
 
 
 def _format_coverage(review: Review, web: str) -> str:
