@@ -95,10 +95,9 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     assert "Run the failed jobs again" not in text
     assert [run.attempt for run in story.state.repository(REPO).runs] == [1, 1, 1, 2]
     story.passes(minutes=50)
-    story.says("alice", "/why", on=broken)
-    story.passes(minutes=7)  # the job waits for its turn
-    story.work()
     _ci_fails(story, broken, event="pull_request")
+    story.deliver()
+    story.passes(minutes=7)  # the job waits for its turn
     story.work()
     told = "Failed: `CI / test (pull_request)`, `More / test`, `CI / test (push)`. "
     assert told in _answer(story, broken)[1]
