@@ -498,7 +498,7 @@ class _ReviewFlow:
         mark = messages.make_marker("review", self._pull.number, self._external_id)
         page = self._desk.job_page_url(self._job.record.id)
         body = messages.review_body(review, page, self._web, is_first=is_first)
-        again = messages.point_to_command(review, self._check_url)
+        again = messages.reproduce_review(review)
         comments = [messages.finding_comment(f, again) for f in review.findings]
         head = self._pull.head_sha
         try:
@@ -730,7 +730,7 @@ def post_review(github: GitHub, target: PostTarget, review: Review) -> str:
         digest = hashlib.sha256(names.encode()).hexdigest()[:16]
         mark = messages.make_marker("review", number, target.head, digest)
         body = messages.review_body(review, web=github.server.repository_url(github.repo))
-        again = messages.point_to_command(review)
+        again = messages.reproduce_review(review)
         comments = [messages.finding_comment(finding, again) for finding in fresh]
         try:
             posted = github.post_review(number, target.head, mark, body, comments)

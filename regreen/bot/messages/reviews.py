@@ -72,7 +72,7 @@ class FixedFinding:
 
 
 def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
-    """A finding as an inline comment: the claim, the evidence, the suggestion, and how to find it again (`point_to_command`)."""
+    """A finding as an inline comment: the claim, the evidence, the suggestion, and the command that finds it again."""
     title = f"**{finding.severity.capitalize()}: {inline_prose(finding.title)}**"
     parts = [title, sanitize_markdown(finding.body)]
     parts += [_format_evidence(e) for e in finding.evidence[:3]]
@@ -81,7 +81,10 @@ def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
     is_named = finding.rule.startswith(f"{finding.dimension}/")
     facts: list[str] = [] if is_named else [finding.dimension]
     facts += [code_span(finding.rule), f"{finding.confidence:.0%} confident"]
-    facts += [f"wrong? `/dismiss {finding.id}`", *([reproduce] if reproduce else [])]
+    facts += [
+        f"wrong? `/dismiss {finding.id}`",
+        *([f"reproduce: {code_span(reproduce)}"] if reproduce else []),
+    ]
     parts.append(f"<sub>{' · '.join(facts)}</sub>")
     body = "\n\n".join(p for p in parts if p) + "\n\n" + make_marker("finding", finding.fingerprint)
     return InlineComment(finding.path, finding.start_line, finding.line, finding.side, body)
@@ -104,14 +107,6 @@ def reproduce_review(review: Review) -> str:
         return ""
     tests = " --run-tests" if review.tests or review.coverage else ""
     return f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
-
-
-def point_to_command(review: Review, check_url: str = "") -> str:
-    """How a comment on lines leads to the command that makes the review again: by its check run, where there is one."""
-    command = reproduce_review(review)
-    if not command:
-        return ""
-    return f"[reproduce]({check_url})" if check_url else f"reproduce: {code_span(command)}"
 
 
 def review_body(
