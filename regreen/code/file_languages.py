@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.resources import files
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,11 +39,12 @@ _NO_LANGUAGE = LanguageRow()
 @lru_cache(maxsize=16_384)
 def language_of(path: str) -> str | None:
     """The language of a file, None where its name says nothing."""
-    name = PurePosixPath(path).name
+    name = path.rpartition("/")[2]
     by_name, by_suffix = _languages_by_ending()
     if name in by_name:
         return by_name[name]
-    suffix = PurePosixPath(name).suffix.lower()
+    stem, dot, ending = name.rpartition(".")
+    suffix = (dot + ending).lower() if stem and ending else ""
     if suffix in {".txt", ".in"} and name.lower().startswith(_CONFIG_TEXT):
         return "config"  # requirements.txt is no prose
     return by_suffix.get(suffix)

@@ -124,9 +124,13 @@ def with_source_from_table(package: Dependency, spec: object, text: str) -> Depe
 
 def find_first_line_with(text: str, *words: str) -> int:
     """The first line that contains the words; 1 if none does."""
-    for number, line in enumerate(text.split("\n"), 1):
+    at = text.find(words[0])
+    while at >= 0:
+        end = text.find("\n", at)
+        line = text[text.rfind("\n", 0, at) + 1 : len(text) if end < 0 else end]
         if all(word in line for word in words):
-            return number
+            return text.count("\n", 0, at) + 1
+        at = text.find(words[0], end + 1) if end >= 0 else -1
     return 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from regreen.packages.dependency import find_first_line_with
 from regreen.packages.popular_names import (
     Ecosystem,
     find_confusable_package,
@@ -63,3 +64,11 @@ def test_what_no_index_could_hold_is_told() -> None:
     assert not is_valid_package_name("pypi", "x" * 500)
     assert is_valid_package_name("npm", "@scope/name")
     assert not is_valid_package_name("npm", "../name")
+
+
+def test_the_first_line_with_all_words() -> None:
+    text = '{"ab": 1,\n  "b"\n  "b": 2,\n  "b": 3'
+    assert find_first_line_with(text, '"b"', ":") == 3
+    assert find_first_line_with(text, "3") == 4
+    assert find_first_line_with(text, '"c"') == find_first_line_with("", "a") == 1
+    assert find_first_line_with(text, '\n  "b": 2') == 1, "no line holds it"

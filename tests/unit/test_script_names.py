@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from regreen.reviewers.analyzers.script_names import ScriptNames, is_typing_slip
+from regreen.reviewers.analyzers.script_names import (
+    ScriptNames,
+    ScriptProgram,
+    _exchange_letters,
+    is_typing_slip,
+)
 from regreen.reviewers.analyzers.script_security import find_crypto_misuses
 from tests.unit.changes import Files, Story
 
@@ -103,6 +110,72 @@ def test_a_defect_is_named_where_it_was_written(
 @pytest.mark.parametrize(("path", "old", "new"), TWINS)
 def test_its_harmless_twin_is_not(story: Story, path: str, old: str, new: str) -> None:
     assert rules(story, path, old, new) == set()
+
+
+FORMS = """\
+export function a1(x) {}
+exports.b1 = function (x) {};
+const c1 = (x) => x, other = map(c1);
+class D { static async e1(x) {} }
+class E {
+  async f1(x) {}
+}
+const g = { h1: function (x) {} };
+function* k1(x) {}
+"""
+
+
+def test_functions_are_found_in_each_form_without_a_search_of_the_files_that_call_them(
+    story: Story,
+) -> None:
+    calls: Files = {"lib/calls.js": "t.a1(1); t.b1(1); t.c1(t.e1(1)); t.h1(1);\n"}
+    story.change({**PROJECT, **calls}, {"lib/forms.js": FORMS})
+    context = story.context()
+    program = ScriptProgram(context, context.head)
+    names = ["a1", "b1", "c1", "f1", "h1", "k1"]
+    found = {n: [(f.path, f.name) for f in program.find_functions(n)] for n in names}
+    assert found == {n: [("lib/forms.js", n)] for n in names}
+    assert program.find_functions("map") == []
+    assert {*program._defined} == {"lib/forms.js"}
+
+
+def test_words_with_letters_exchanged_are_made_as_they_are_told() -> None:
+    words = {
+        "remaining",
+        "remainnig",
+        "remaiNing",
+        "Remaining",
+        "rmeaining",
+        "remainign",
+        "eram2in",
+    }
+    words |= {
+        "raemaining",
+        "remaini",
+        "moreMaining",
+        "remaIning",
+        "remainnIg",
+        "aab",
+        "aba",
+        "a",
+        "",
+    }
+    for name in words - {""}:
+        told = {w for w in words - {""} if is_typing_slip(name, w)}
+        assert _exchange_letters(name) & words == told
+    assert "remaining" in _exchange_letters("remainnig")
+
+
+def test_words_are_counted_one_by_one_as_all_together(story: Story) -> None:
+    story.change(PROJECT, {"lib/more.js": "order.$order = order1 + 1order + border;\n"})
+    context = story.context()
+    program = ScriptProgram(context, context.head)
+    alone = {w for w in program.words if program.has_word_more_than_twice(w)}
+    texts = "\n".join(program.texts.values())
+    counts = Counter(re.findall(r"[A-Za-z_$][\w$]*", texts))
+    assert program.words == {*counts}
+    assert alone == {w for w in counts if counts[w] > 2}
+    assert "order" in alone
 
 
 def test_calls_both_ways_in_a_file_with_new_line_ends_are_not_exchanged(story: Story) -> None:

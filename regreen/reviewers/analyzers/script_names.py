@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from regreen.code.diff import FileChange
@@ -189,6 +190,8 @@ class ScriptProgram:
     context: ReviewContext
     rev: str
     parsed: dict[str, ScriptFile] = field(default_factory=dict)
+    _defined: dict[str, set[str]] = field(default_factory=dict)
+    _functions: dict[str, list[_Function]] = field(default_factory=dict)
 
     @cached_property
     def texts(self) -> dict[str, str]:
@@ -199,9 +202,21 @@ class ScriptProgram:
         return {p: d.decode("utf-8", "surrogateescape") for p, d in sources}
 
     @cached_property
-    def words(self) -> Counter[str]:
-        """How often each name stands in all texts."""
-        return Counter(w for text in self.texts.values() for w in _TOKEN.findall(text))
+    def words(self) -> set[str]:
+        """Every name that stands in the texts."""
+        found: set[str] = set()
+        for text in self.texts.values():
+            found.update(_TOKEN.findall(text))
+        return found
+
+    def has_word_more_than_twice(self, name: str) -> bool:
+        """Whether a name stands in the texts three times or more."""
+        count = 0
+        for text in self.texts.values():
+            count += _TOKEN.findall(text).count(name) if name in text else 0
+            if count > 2:
+                return True
+        return False
 
     @cached_property
     def paths(self) -> set[str]:
@@ -220,22 +235,30 @@ class ScriptProgram:
         text = self.texts.get(path)
         return self.parsed.setdefault(path, ScriptFile(path, text)) if text is not None else None
 
-    @cached_property
-    def definitions(self) -> dict[str, set[str]]:
-        """The files that may define a function of each name."""
-        found: dict[str, set[str]] = {}
-        for path, text in self.texts.items():
-            for name in {x for m in _DEFINED.finditer(text) for x in m.groups() if x}:
-                found.setdefault(name, set()).add(path)
-        return found
-
     def find_functions(self, name: str) -> list[_Function]:
         """All functions of a name; none where too many files would have to be parsed to know."""
-        paths = self.definitions.get(name, set())
-        if len(paths) > _MAX_DEFINING:
-            return []
-        files = (self.file(p) for p in sorted(paths))
-        return [f for file in files if file for f in file.functions if f.name == name]
+        if name not in self._functions:
+            paths = list(islice(self._find_defining_files(name), _MAX_DEFINING + 1))
+            files = map(self.file, paths if len(paths) <= _MAX_DEFINING else ())
+            self._functions[name] = [
+                f for file in files if file for f in file.functions if f.name == name
+            ]
+        return self._functions[name]
+
+    def _find_defining_files(self, name: str) -> Iterator[str]:
+        """The files that may define a function of a name. Most files only call it, and are left before they are searched."""
+        word = re.escape(name)
+        # the name comes first, so that `re` looks for it as for a text
+        looks_defined = re.compile(
+            rf"{word}(?![\w$])(?:(?<=[\s*#]{word})\s{{0,9}}[(<]|(?<![\w$]{word})\s{{0,9}}[=:]\s{{0,9}}[(<\w$])"
+        )
+        for path, text in self.texts.items():
+            if name and name in text and looks_defined.search(text):
+                if path not in self._defined:
+                    groups = (m.groups() for m in _DEFINED.finditer(text))
+                    self._defined[path] = {x for found in groups for x in found if x}
+                if name in self._defined[path]:
+                    yield path
 
     def find_target(self, call: _Call, file: ScriptFile) -> _Function | None:
         """The function that a call means, None where that is not certain."""
@@ -455,7 +478,7 @@ def _find_misspelt_properties(
             ):
                 read.setdefault(name, node)
     for name, node in read.items():
-        if program.words[name] > 2 or program.declares(name):
+        if program.has_word_more_than_twice(name) or program.declares(name):
             continue
         line = node.start_point[0] + 1
         removed = {
@@ -464,10 +487,9 @@ def _find_misspelt_properties(
         meant = next(
             (w for w in sorted(removed) if w != name and is_typing_slip(name, w, loose=True)), ""
         )
-        meant = meant or next(
-            (w for w, count in program.words.items() if count > 2 and is_typing_slip(name, w)), ""
-        )
-        if meant and program.words[meant]:
+        slips = sorted(_exchange_letters(name) & program.words)
+        meant = meant or next(filter(program.has_word_more_than_twice, slips), "")
+        if meant in program.words:
             yield make_analyzer_claim(
                 "script/misspelt-property",
                 "high",
@@ -482,6 +504,18 @@ def _find_misspelt_properties(
                 symbol="",
                 code=name,
             )
+
+
+def _exchange_letters(name: str) -> set[str]:
+    """All words that `is_typing_slip` takes for the one that is meant."""
+    places = range(1, len(name) - 1)
+    pairs = ((i, a, b) for i in places for a in _cases(name[i + 1]) for b in _cases(name[i]))
+    made = (name[:i] + a + b + name[i + 2 :] for i, a, b in pairs)
+    return {w for w in made if is_typing_slip(name, w)}
+
+
+def _cases(letter: str) -> set[str]:
+    return {letter.lower(), letter.upper()}
 
 
 def is_typing_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
