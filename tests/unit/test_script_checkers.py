@@ -15,7 +15,10 @@ from regreen.languages.script_config import (
     read_compiler_options,
     read_workspace_paths,
 )
-from regreen.reviewers.analyzers.compiled.compiled_contracts import ScriptContracts
+from regreen.reviewers.analyzers.compiled.compiled_contracts import (
+    ScriptContracts,
+    _compile_import,
+)
 from regreen.reviewers.analyzers.script_checkers import (
     ScriptCheckers,
     _declares_globally,
@@ -391,3 +394,13 @@ def test_a_flood_of_errors_is_said_in_one_sentence(story: Story) -> None:
     report = ScriptCheckers().run(story.context())
     assert report.claims == ()
     assert "more than 8 new errors" in report.skipped[0].reason
+
+
+def test_a_module_is_read_where_an_import_may_name_it_and_not_where_its_name_is_a_word() -> None:
+    _, named = _compile_import("lib/rates.ts")
+    for written in ("'./rates'", '"../lib/rates.js"', "'./rates?raw'", "'@shop/rates/'"):
+        assert named.search(f"import x from {written};".encode())
+    for other in ("'./rates-old'", "'./prorates'", "'./a'; // rates", "'./a'; rates('b')"):
+        assert not named.search(f"import x from {other};".encode())
+    assert _compile_import("lib/index.ts")[0] == b"lib"
+    assert _compile_import("lib/index.ts")[1].search(b"import x from '..'; // lib")

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from regreen.code.symbols import node_text
 from regreen.reviewers.analyzers.script_names import (
+    ScriptFile,
     ScriptNames,
     ScriptProgram,
     _exchange_letters,
@@ -129,14 +131,26 @@ def test_functions_are_found_in_each_form_without_a_search_of_the_files_that_cal
     story: Story,
 ) -> None:
     calls: Files = {"lib/calls.js": "t.a1(1); t.b1(1); t.c1(t.e1(1)); t.h1(1);\n"}
-    story.change({**PROJECT, **calls}, {"lib/forms.js": FORMS})
+    longer = {"lib/longer.js": "t.a12(a12);\n"}
+    story.change({**PROJECT, **calls, **longer}, {"lib/forms.js": FORMS})
     context = story.context()
     program = ScriptProgram(context, context.head)
     names = ["a1", "b1", "c1", "f1", "h1", "k1"]
     found = {n: [(f.path, f.name) for f in program.find_functions(n)] for n in names}
     assert found == {n: [("lib/forms.js", n)] for n in names}
     assert program.find_functions("map") == []
+    assert [f.path for f in program.parse_files_containing("a1")] == [*calls, "lib/forms.js"]
     assert {*program._defined} == {"lib/forms.js"}
+
+
+def test_calls_of_a_name_are_those_among_all_calls() -> None:
+    code = "f(f(1).f, f); f.f(2).f(3)?.f(4); é.f(5); new f(6); a.f<T>(7); g(f); myf(f8(f)); f`9`; x!.f(10); (f)(11);"
+    file = ScriptFile("a.ts", f"{code}\n{FORMS}")
+    for name in {c.name for c in file.calls}:
+        lines = sorted(node_text(c.node) for c in file.calls if c.name == name)
+        assert sorted(node_text(c.node) for c in file.find_calls(name)) == lines
+    assert len([*file.find_calls("f")]) == 9
+    assert len([*ScriptFile("a.ts", "f(f);\n" * 300).find_calls("f")]) == 300
 
 
 def test_words_with_letters_exchanged_are_made_as_they_are_told() -> None:

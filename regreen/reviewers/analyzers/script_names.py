@@ -46,6 +46,8 @@ _MAX_FILES = 300
 _MAX_PARSED = 250
 _MAX_DEFINING = 20
 _MIN_WORD = 6
+_MAX_LOOKUPS = 100
+_CALL_NODES = frozenset({"call_expression", "new_expression"})
 _DEFINED = re.compile(
     r"\bfunction\b\s{0,9}\*?\s{0,9}([A-Za-z_$][\w$]*)"
     r"|(?<![\w$])([A-Za-z_$][\w$]*)\s{0,9}[=:]\s{0,9}(?:async\b\s{0,9})?(?:function\b|[(<]|[A-Za-z_$][\w$]*\s{0,9}=>)"
@@ -155,8 +157,26 @@ class ScriptFile:
     def calls(self) -> list[_Call]:
         """The calls of names and of members."""
         nodes = walk_nodes(self.root) if self.root else ()
-        kinds = {"call_expression", "new_expression"}
-        return [c for n in nodes if n.type in kinds and (c := _read_call(n))]
+        return [c for n in nodes if n.type in _CALL_NODES and (c := _read_call(n))]
+
+    def find_calls(self, name: str) -> Iterator[_Call]:
+        """The calls of one name, without a walk through the whole tree."""
+        text = self.text.encode("utf-8", "surrogateescape") if self.root else b""
+        if (
+            text.count(name.encode()) > _MAX_LOOKUPS
+        ):  # each may have to pass all statements of the file
+            yield from (c for c in self.calls if c.name == name)
+            return
+        for found in re.finditer(re.escape(name.encode()), text):
+            assert self.root is not None  # noqa: S101 - there is no text without it
+            node = self.root.named_descendant_for_byte_range(*found.span())
+            if node is not None and node.parent and node.parent.type == "member_expression":
+                node = node.parent
+            if node is None or node.end_byte != found.end() or node.parent is None:
+                continue
+            call = _read_call(node.parent) if node.parent.type in _CALL_NODES else None
+            if call is not None and call.name == name:
+                yield call
 
     @cached_property
     def module(self) -> ScriptModule | None:
@@ -226,8 +246,10 @@ class ScriptProgram:
 
     def parse_files_containing(self, name: str) -> Iterator[ScriptFile]:
         """The files in which a name stands, up to the limit of what is parsed."""
+        whole = re.compile(rf"{re.escape(name)}(?![\w$])(?<![\w$]{re.escape(name)})")
         for path, text in self.texts.items():
-            if name in text and (path in self.parsed or len(self.parsed) < _MAX_PARSED):
+            may_parse = path in self.parsed or len(self.parsed) < _MAX_PARSED
+            if may_parse and name in text and whole.search(text):
                 yield self.parsed.setdefault(path, ScriptFile(path, text))
 
     def file(self, path: str) -> ScriptFile | None:
@@ -711,8 +733,8 @@ def _old_order_fits_better(
     others = [
         c
         for f in program.parse_files_containing(new.name)
-        for c in f.calls
-        if c.name == new.name and c.receiver == new.receiver
+        for c in f.find_calls(new.name)
+        if c.receiver == new.receiver
     ]
     for call in (old, new):
         score = 0
@@ -903,8 +925,8 @@ def _find_broken_callers(
             continue
         places = []
         for file in program.parse_files_containing(name):
-            for call in file.calls:
-                if call.name != name or any(a.type == "spread_element" for a in call.arguments):
+            for call in file.find_calls(name):
+                if any(a.type == "spread_element" for a in call.arguments):
                     continue
                 touched = program.context.change.by_path.get(file.path)
                 last = call.arguments[-1].start_point[0] + 1 if call.arguments else call.line

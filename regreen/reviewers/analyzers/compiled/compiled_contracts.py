@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -260,13 +261,22 @@ class ScriptContracts:
         found = ContractBreaks()
         paths = {e.path for e in context.head_tree}
         before = {e.path for e in context.base_tree}
-        stems = {_path_stem(c.file.old_path).encode() for c in wanted}
+        changed = {c.file.path for c in wanted}
+        words = [_compile_import(c.file.old_path) for c in wanted]
         for path, data in read_sources(context.git, context.head, is_script):
-            if any(s in data for s in stems) or path in {c.file.path for c in wanted}:
+            if path in changed or any(s in data and named.search(data) for s, named in words):
                 module = parse_script_module(path, data)
                 if module is not None:
                     _find_script_breaks(path, module, data, wanted, (paths, before), found)
         return ReviewerReport(claims=tuple(make_claims(wanted, found)), read=read)
+
+
+def _compile_import(path: str) -> tuple[bytes, re.Pattern[bytes]]:
+    """What stands in each file that imports this one, and a pattern of it; an index is also meant by `.` and `..`."""
+    stem = _path_stem(path).encode()
+    is_index = posixpath.basename(path).startswith("index.")
+    end = rb"(?:[.?/][^'\"\n]{0,200})?['\"]"
+    return stem, re.compile(rb"" if is_index else rb"[/'\"]" + re.escape(stem) + end)
 
 
 def _path_stem(path: str) -> str:
