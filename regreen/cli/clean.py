@@ -70,7 +70,7 @@ KINDS = {
     "runs": "runs that bisect and fix remember",
     "answers": "answers of the model, which cost money to ask for again",
     "capsules": "evidence of `why` and `prove`, for `regreen replay`",
-    "index": "outlines of source files",
+    "index": "outlines of source files, and what checkers said of them",
     "temporary": "leftovers of killed commands, a day old",
 }
 

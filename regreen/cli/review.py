@@ -36,6 +36,7 @@ from regreen.domain.job_control import TimeLimit
 
 if TYPE_CHECKING:
     from regreen.adapters.git.repository import GitRepository
+    from regreen.code.symbol_index import SqliteOutlineStore
     from regreen.domain.models import Review
     from regreen.domain.ports import Sandbox
     from regreen.domain.repo_config import RepoConfig
@@ -158,12 +159,9 @@ def command(
 
     start_server("regreen.reviewers.pipeline")  # it imports what the next lines import, beside them
 
-    from regreen.app.settings_loader import read_settings
     from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model
     from regreen.code.path_settings import narrow_limits, select_tests
-    from regreen.code.symbol_index import SqliteOutlineStore
-    from regreen.domain.private_folders import make_private
     from regreen.domain.repo_config import RepoConfig
     from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 
@@ -213,9 +211,7 @@ def command(
         find_claim_tests=tests.find_claim_tests if tests and model is not None else None,
         find_sandbox=partial(_choose_sandbox, kind, exact=post or "GITHUB_ACTIONS" in os.environ),
         may_run=run_tests is not False,
-        index=None
-        if not use_model
-        else SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite"),
+        index=_open_index(needed=use_model),
     )
     result = review_change(
         job,
@@ -245,6 +241,24 @@ def _find_reading_deadline(limit: TimeLimit) -> float:
     """When the reviewers stop, so that time is left to rank and show what was found until then."""
     left = 60 * limit.minutes_left
     return limit.deadline - min(_RANKING_SECONDS, _RANKING_SHARE * left)
+
+
+def _open_index(*, needed: bool) -> SqliteOutlineStore | None:
+    """What earlier reviews kept. Without a model it only saves time, and there is none where the home cannot be used.
+
+    Raises:
+        UserError: it is needed, and the home cannot be used.
+    """
+    from regreen.app.settings_loader import read_settings
+    from regreen.code.symbol_index import SqliteOutlineStore
+    from regreen.domain.private_folders import make_private
+
+    try:
+        return SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite")
+    except UserError:
+        if needed:
+            raise
+        return None
 
 
 def _prepare_posting() -> Callable[[Review], str]:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -27,10 +27,11 @@ from regreen.domain.ports import Git
 INDEX_VERSION = 1
 """Changes whenever `outline` would read the same file differently."""
 _MAX_SINGLE_READS = 40
+_MAX_STORED_BYTES = 512 * 2**20
 
 
 class OutlineStore(Protocol):
-    """Where outlines are kept, by a key that names the blob's content."""
+    """Where outlines and the outputs of checkers are kept, by a key that names all content they were made of."""
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """What is kept under these keys; those not kept are left out."""
@@ -42,16 +43,17 @@ class OutlineStore(Protocol):
 
 
 class SqliteOutlineStore:
-    """Outlines in one SQLite file. A damaged or foreign file is only a cache that misses."""
+    """What is kept, in one SQLite file, which is emptied once it is large. A damaged or foreign file only misses."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, max_bytes: int = _MAX_STORED_BYTES) -> None:
         self.path = path
+        self.max_bytes = max_bytes
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """What is kept under these keys."""
         found: dict[str, bytes] = {}
         wanted = list(keys)
-        with closing(self._open_database()) as db:
+        with suppress(sqlite3.DatabaseError), closing(self._open_database()) as db:
             for at in range(0, len(wanted), 500):
                 part = wanted[at : at + 500]
                 marks = ",".join("?" * len(part))
@@ -61,17 +63,26 @@ class SqliteOutlineStore:
 
     def put(self, rows: Mapping[str, bytes]) -> None:
         """Keep these."""
-        with closing(self._open_database()) as db, db:
+        with suppress(sqlite3.DatabaseError), closing(self._open_database()) as db, db:
+            (free,) = db.execute("PRAGMA freelist_count").fetchone()
+            (pages,) = db.execute("PRAGMA page_count").fetchone()
+            (size,) = db.execute("PRAGMA page_size").fetchone()
+            if (pages - free) * size > self.max_bytes:
+                db.execute("DELETE FROM outline")
             db.executemany("INSERT OR REPLACE INTO outline VALUES (?, ?)", rows.items())
 
     def _open_database(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(self.path, timeout=30)
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=OFF")  # lost on a crash, it is read again
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS outline (key TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
-        )
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=OFF")  # lost on a crash, it is read again
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS outline (key TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
+            )
+        except sqlite3.DatabaseError:
+            db.close()
+            raise
         return db
 
 

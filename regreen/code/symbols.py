@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from regreen.code.file_languages import has_outline, language_of, parser_for, query_for
@@ -212,9 +213,17 @@ MAX_BYTES = 256 * 1024 * 1024
 
 
 def read_sources(
-    git: Git, rev: str, wanted: Callable[[str], bool], *, most: int = MAX_BYTES
+    git: Git,
+    rev: str,
+    wanted: Callable[[str], bool],
+    *,
+    most: int = MAX_BYTES,
+    known: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Iterator[tuple[str, bytes]]:
-    """Path and bytes of every regular file that is wanted and not larger than `MAX_PARSED_BYTES`, sorted by path."""
+    """Path and bytes of every regular file that is wanted and not larger than `MAX_PARSED_BYTES`, sorted by path.
+
+    `known` has the bytes of blobs, by their ids, that were read before.
+    """
     chosen = []
     left = most
     for entry in git.tree(rev):
@@ -224,6 +233,8 @@ def read_sources(
             if left < 0:
                 break
             chosen.append(entry)
-    for entry, data in zip(chosen, git.blobs([e.sha for e in chosen]), strict=True):
+    missing = git.blobs([e.sha for e in chosen if e.sha not in known])
+    for entry in chosen:
+        data = known[entry.sha] if entry.sha in known else next(missing)
         if data is not None:
             yield entry.path, data

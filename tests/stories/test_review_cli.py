@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regreen.code.symbol_index import SqliteOutlineStore
+from regreen.reviewers.analyzers.script_checkers import find_program
 from tests.unit.changes import ENV
 from tests.unit.changes import Story as Repository
 
@@ -53,6 +57,19 @@ def test_json_stands_alone_on_standard_output(repo: Repository) -> None:
     code, out, err = regreen(repo, "--format", "json", "--no-model")
     assert (code, found(out)) == (0, [("a.py", 2)])
     assert "analyzers" in err
+
+
+@pytest.mark.skipif(find_program("oxlint") is None, reason="oxlint is not installed")
+def test_what_the_compiler_said_is_kept_for_the_next_review(repo: Repository) -> None:
+    repo.run("checkout", "-q", "main")
+    repo.change({"b.ts": "export const b = 1;\n"}, {"b.ts": "export const b = 2;\ndebugger;\n"})
+    index = SqliteOutlineStore(repo.root.parent / ".regreen" / "index.sqlite")
+    for places in ([("b.ts", 2)], []):
+        code, out, _ = regreen(repo, "--no-model", "--format", "json")
+        assert (code, found(out)) == (0, places)
+        with closing(sqlite3.connect(index.path)) as db:
+            keys = [key for (key,) in db.execute("SELECT key FROM outline")]
+        index.put(dict.fromkeys(keys, b'{"diagnostics": []}'))
 
 
 def test_files_that_are_not_committed_yet(repo: Repository) -> None:

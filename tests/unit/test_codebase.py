@@ -126,6 +126,19 @@ def test_a_push_reads_only_what_changed(story: Story, tmp_path: Path) -> None:
     assert again.outlines == index_of(story).outlines
 
 
+def test_a_store_that_grew_large_is_emptied_and_a_damaged_one_only_misses(tmp_path: Path) -> None:
+    store = SqliteOutlineStore(tmp_path / "index.sqlite", max_bytes=100_000)
+    for number in range(60):
+        store.put({str(number): b"x" * 10_000})
+    kept = store.get(map(str, range(60)))
+    assert "59" in kept
+    assert sum(map(len, kept.values())) <= 110_000
+    for end in ("", "-shm", "-wal"):
+        store.path.with_name(store.path.name + end).write_bytes(b"no database" * 1000)
+    store.put({"a": b"1"})
+    assert store.get(["a", "59"]) == {}
+
+
 def test_callers(story: Story) -> None:
     story.commit(REPO)
     graph = CallGraph(index_of(story).outlines)

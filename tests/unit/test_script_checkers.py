@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from regreen.code.symbol_index import SqliteOutlineStore
 from regreen.languages.script_config import (
     PartialTypes,
     load_jsonc,
     read_compiler_options,
     read_workspace_paths,
 )
+from regreen.reviewers.analyzers.bundled_checkers import write_temporary_checkout
 from regreen.reviewers.analyzers.compiled.compiled_contracts import (
     ScriptContracts,
     _compile_import,
@@ -22,6 +26,7 @@ from regreen.reviewers.analyzers.compiled.compiled_contracts import (
 from regreen.reviewers.analyzers.script_checkers import (
     ScriptCheckers,
     _declares_globally,
+    _SideChecker,
     find_program,
     run_oxlint,
 )
@@ -96,6 +101,63 @@ def test_the_compiler_reads_what_is_checked_and_what_no_import_names(
     }
     (claim,) = claims(story, before, {"web/a.ts": "export const d = 1;\n", "a.ts": "let e = 1;\n"})
     assert "[a.ts, shapes.ts, types.d.ts, window.ts, ../regreen-globals.d.ts]" in claim.title
+
+
+# It counts its runs, and says what stands in a file that is imported.
+READING = """#!/bin/sh
+echo "$GOGC $GOMEMLIMIT" >> RUNS
+printf '{"diagnostics": [{"code": "eslint(no-debugger)", "filename": "a.ts", "message": "%s",
+  "labels": [{"span": {"line": 1, "offset": 0, "length": 1}}]}]}' "$(ls | tr '\\n' ' ') $(head -c 40 b.ts)"
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """The runs of a checker that reads `a.ts` and what it imports."""
+    place, noted = tmp_path / "bin" / "oxlint", tmp_path / "runs"
+    place.parent.mkdir()
+    place.write_text(READING.replace("RUNS", str(noted)))
+    place.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    return lambda: noted.read_text().splitlines()
+
+
+def test_what_was_read_before_is_read_again_only_where_a_file_differs(
+    story: Story, tmp_path: Path, runs: Callable[[], list[str]]
+) -> None:
+    index = SqliteOutlineStore(tmp_path / "home" / "index.sqlite")
+
+    def say(story: Story) -> str:
+        (claim,) = ScriptCheckers().run(replace(story.context(), index=index)).claims
+        return claim.title
+
+    other = Story(tmp_path / "other")
+    story.change({"b.ts": "old"}, {"a.ts": "import './b';\n"})
+    other.change({"b.ts": "new"}, {"a.ts": "import './b';\n"})
+    assert ("old" in say(story), "old" in say(story), len(runs())) == (True, True, 1)
+    assert ("new" in say(other), len(runs())) == (True, 2), "the file that is checked is the same"
+    program = tmp_path / "bin" / "oxlint"
+    program.write_text(program.read_text().replace("head -c 40", "head -c 39"))
+    assert ("new" in say(other), len(runs())) == (True, 3), "another version may say something else"
+
+
+def test_both_sides_are_read_as_they_are(story: Story, runs: Callable[[], list[str]]) -> None:
+    before: Files = {"a.ts": "old = 1;\n", "b.ts": "at the base", "gone/c.ts": "", "d/e.ts": ""}
+    story.change(before, {"a.ts": "old = 1;\nb = 2;\n", "b.ts": "at the head", "gone/c.ts": None})
+    context = story.context()
+    with write_temporary_checkout(()) as laid:
+        checker = _SideChecker(context, laid)
+        sides = (context.head, context.merge_base, context.head)
+        said = [checker.check(rev, ["a.ts"])[0].message for rev in sides]
+        options = [*json.loads((laid.root / "tsconfig.json").read_text())["compilerOptions"]]
+    assert options == sorted(options), "the next process gives the compiler the very same file"
+    tree = "a.ts b.ts d {}regreen-globals.d.ts tsconfig.json"
+    assert said == [
+        f"{tree.format('')}  at the head",
+        f"{tree.format('gone ')}  at the base",
+        f"{tree.format('')}  at the head",
+    ]
+    assert runs() == ["off 1GiB"] * 3, "memory is collected near the limit alone"
 
 
 CONFIGS = {
@@ -349,7 +411,8 @@ def test_without_the_programs_the_review_says_so(
     monkeypatch.setenv("PATH", "/nonexistent")
     (skipped,) = ScriptCheckers().run(context).skipped
     assert "npm install -g oxlint oxlint-tsgolint" in skipped.reason
-    assert run_oxlint([("a.ts", "debugger;")], ["a.ts"]) == []
+    with write_temporary_checkout({"a.ts": "debugger;"}) as laid:
+        assert json.loads(run_oxlint(laid, ["a.ts"])) == {"diagnostics": []}
 
 
 @typed

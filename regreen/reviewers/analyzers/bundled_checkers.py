@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
+import posixpath
 import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,33 @@ class Checkout:
     paths: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
 
+    def write_files(self, files: Iterable[tuple[str, str | bytes]]) -> None:
+        """Lay out these files, over those of the same name.
+
+        Raises:
+            OutsideError: the disk is full, or cannot be written for another reason than a file's name.
+        """
+        for path, content in files:
+            data = (
+                content
+                if isinstance(content, bytes)
+                else content.encode("utf-8", "surrogateescape")
+            )
+            place = posixpath.join(self.root, *PurePosixPath(path).parts)
+            if is_safe_path(path) and _write_file(Path(place), data):
+                self.paths[place] = path
+            else:
+                self.refused.append(path)
+
+    def remove_files(self, paths: Collection[str]) -> None:
+        """Take files away, and the folders that nothing is left in."""
+        for place in [place for place, path in self.paths.items() if path in paths]:
+            del self.paths[place]
+            Path(place).unlink(missing_ok=True)
+            with suppress(OSError):  # something is left
+                for folder in Path(place).relative_to(self.root).parents[:-1]:
+                    self.root.joinpath(folder).rmdir()
+
     def diagnostics_for_unread_files(self) -> list[Diagnostic]:
         """One hit for each file that is not there."""
         why = "its path cannot be laid out beside the other files"
@@ -50,26 +78,18 @@ def write_temporary_checkout(
     """
     with temporary_folder("review") as folder:
         laid = Checkout(folder.resolve())
-        for path, content in files.items() if isinstance(files, Mapping) else files:
-            data = (
-                content
-                if isinstance(content, bytes)
-                else content.encode("utf-8", "surrogateescape")
-            )
-            if is_safe_path(path) and _write_file(
-                laid.root.joinpath(*PurePosixPath(path).parts), data
-            ):
-                laid.paths[str(laid.root.joinpath(*PurePosixPath(path).parts))] = path
-            else:
-                laid.refused.append(path)
+        laid.write_files(files.items() if isinstance(files, Mapping) else files)
         yield laid
 
 
 def _write_file(place: Path, data: bytes) -> bool:
     """Write a file; False where its name is too long, or a folder is where it has to be, or the reverse."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
+        try:
+            place.write_bytes(data)
+        except FileNotFoundError:  # most files stand in a folder that is there by now
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
     except OSError as error:
         if error.errno in _REFUSED_NAMES:
             return False

@@ -6,6 +6,7 @@ our configuration and without installed packages: what a package offers is of an
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import posixpath
@@ -14,9 +15,9 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,7 +42,7 @@ from regreen.reviewers.analyzers.baseline import (
     make_analyzer_claim,
     select_new_diagnostics,
 )
-from regreen.reviewers.analyzers.bundled_checkers import write_temporary_checkout
+from regreen.reviewers.analyzers.bundled_checkers import Checkout, write_temporary_checkout
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 
 _SECONDS = 120
@@ -50,6 +51,7 @@ _MAX_IMPORTERS = 200
 _MIN_SURE_CONFIDENCE = 0.85
 _MAX_SPAN = 3
 _MAX_NEW_ERRORS = 8
+_MAX_KEPT_BYTES = 4 * 2**20
 _GLOBALS = "regreen-globals.d.ts"
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _REEXPORT = re.compile(rb"^[ \t]*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
@@ -110,20 +112,25 @@ class ScriptCheckers:
         if context.git is None:
             reason = "needs the repository, not a patch alone"
             return ReviewerReport(skipped=(SkippedReviewer(self.name, reason),))
-        typed = find_program("tsgolint") is not None
-        relying = _find_importers(context) if typed else []
+        with write_temporary_checkout(()) as laid:
+            return self._compare_sides(context, _SideChecker(context, laid), files)
 
-        found = _check(context, context.head, [*files, *relying])
+    def _compare_sides(
+        self, context: ReviewContext, checker: _SideChecker, files: Sequence[str]
+    ) -> ReviewerReport:
+        typed = find_program("tsgolint") is not None
+        relying = _find_importers(context, checker.head_sources) if typed else []
+        found = checker.check(context.head, [*files, *relying])
         wrong_users = {h.path for h in found if h.path in relying and _is_compiler_error(h)}
 
         @cache
         def base() -> list[Diagnostic]:
             old = [f.old_path for f in context.change.files if is_script(f.old_path)]
-            return _check(context, context.merge_base, [*old, *sorted(wrong_users)])
+            return checker.check(context.merge_base, [*old, *sorted(wrong_users)])
 
         @cache
         def of_any_type() -> list[Diagnostic]:
-            return _check(context, context.head, files, _OF_ANY_TYPE)
+            return checker.check(context.head, files, _OF_ANY_TYPE)
 
         own = [h for h in found if h.path not in relying]
         sure = select_new_diagnostics(
@@ -205,85 +212,136 @@ def _is_compiler_error(hit: Diagnostic) -> bool:
     return hit.rule.startswith("TS")
 
 
-def _check(
-    context: ReviewContext, rev: str, targets: Sequence[str], rules: Sequence[str] = ()
-) -> list[Diagnostic]:
-    assert context.git is not None  # noqa: S101 - `run` has looked
-    tree = context.head_tree if rev == context.head else context.base_tree
-    read = context.head_text if rev == context.head else context.base_text
-    paths = {e.path for e in tree}
-    sources = [*read_sources(context.git, rev, lambda p: is_script(p) and not _is_foreign(p))]
-    # the compiler reads these and what they import: those that are checked, and those whose names no import tells
-    wanted = {*targets}
-    roots = [
-        p for p, data in sources if p in wanted or p.endswith(".d.ts") or _declares_globally(data)
-    ]
-    configs: dict[str, str | bytes] = {_GLOBALS: _read_globals()}
-    workspace = read_workspace_paths(paths, read)
-    for path in [
-        *(p for p in paths if posixpath.basename(p) == "tsconfig.json" and not _is_foreign(p)),
-        "tsconfig.json",
-    ]:
-        options = read_compiler_options(path, read, workspace)
-        folder, up = path[: -len("tsconfig.json")], "../" * path.count("/")
-        below = [p[len(folder) :] for p in roots if p.startswith(folder)]
-        configs[path] = json.dumps({"compilerOptions": options, "files": [*below, up + _GLOBALS]})
-    return run_oxlint([*configs.items(), *sources], [p for p in targets if p in paths], rules)
+@dataclass
+class _SideChecker:
+    """Checks both sides of a change in one folder, where only what differs between them is written twice."""
+
+    context: ReviewContext
+    checkout: Checkout
+    _laid: dict[str, bytes] = field(default_factory=dict)
+
+    @cached_property
+    def head_sources(self) -> dict[str, bytes]:
+        """The scripts at the head, by path."""
+        return self._read_scripts(self.context.head, {})
+
+    @cached_property
+    def _base_sources(self) -> dict[str, bytes]:
+        head = self.head_sources
+        known = {e.sha: head[e.path] for e in self.context.head_tree if e.path in head}
+        return self._read_scripts(self.context.merge_base, known)
+
+    def _read_scripts(self, rev: str, known: Mapping[str, bytes]) -> dict[str, bytes]:
+        assert self.context.git is not None  # noqa: S101 - `run` has looked
+        return dict(
+            read_sources(
+                self.context.git, rev, lambda p: is_script(p) and not _is_foreign(p), known=known
+            )
+        )
+
+    def check(
+        self, rev: str, targets: Sequence[str], rules: Sequence[str] = ()
+    ) -> list[Diagnostic]:
+        """What the trusted rules, or only `rules`, find in these files of the head or the merge base."""
+        at_head = rev == self.context.head
+        tree = self.context.head_tree if at_head else self.context.base_tree
+        read = self.context.head_text if at_head else self.context.base_text
+        paths = {e.path for e in tree}
+        sources = self.head_sources if at_head else self._base_sources
+        # the compiler reads these and what they import: those that are checked, and those whose names no import tells
+        wanted = {*targets}
+        roots = [
+            p
+            for p, data in sources.items()
+            if p in wanted or p.endswith(".d.ts") or _declares_globally(data)
+        ]
+        configs = {_GLOBALS: _read_globals()}
+        workspace = read_workspace_paths(paths, read)
+        for path in [
+            *(p for p in paths if posixpath.basename(p) == "tsconfig.json" and not _is_foreign(p)),
+            "tsconfig.json",
+        ]:
+            options = read_compiler_options(path, read, workspace)
+            folder, up = path[: -len("tsconfig.json")], "../" * path.count("/")
+            below = [p[len(folder) :] for p in roots if p.startswith(folder)]
+            document = {"compilerOptions": options, "files": [*below, up + _GLOBALS]}
+            configs[path] = json.dumps(document, sort_keys=True).encode()
+        files = configs | sources
+        output = self._run_once(files, [p for p in targets if p in paths], rules)
+        return [hit for row in json.loads(output)["diagnostics"] if (hit := _parse_row(row, files))]
+
+    def _run_once(
+        self, files: dict[str, bytes], targets: Sequence[str], rules: Sequence[str]
+    ) -> bytes:
+        """What oxlint says of these files: as it said before of the very same ones, or from a run."""
+        index = self.context.index
+        key = _digest_input(files, targets, rules) if index is not None else ""
+        if index is not None and (kept := index.get([key])):
+            return kept[key]
+        self._lay_out(files)
+        output = run_oxlint(self.checkout, targets, rules)
+        if index is not None and len(output) <= _MAX_KEPT_BYTES:
+            index.put({key: output})
+        return output
+
+    def _lay_out(self, files: dict[str, bytes]) -> None:
+        self.checkout.remove_files(self._laid.keys() - files.keys())
+        self.checkout.write_files((p, d) for p, d in files.items() if self._laid.get(p) != d)
+        self._laid = files
 
 
 _MODULE = re.compile(rb"(?m)^[ \t]{0,200}(?:import|export)\b|\brequire\(|\bmodule\.exports\b")
 _GLOBAL_NAMES = re.compile(rb"\bdeclare\s+(?:global|module)\b")
 
 
+@cache
 def _declares_globally(data: bytes) -> bool:
     """Whether other files may use names of this one without an import."""
     return _MODULE.search(data) is None or _GLOBAL_NAMES.search(data) is not None
 
 
 @cache
-def _read_globals() -> str:
+def _read_globals() -> bytes:
     return (
-        resources.files("regreen.reviewers.analyzers")
-        .joinpath("script_globals.d.ts")
-        .read_text("utf-8")
+        resources.files("regreen.reviewers.analyzers").joinpath("script_globals.d.ts").read_bytes()
     )
 
 
-def run_oxlint(
-    files: Iterable[tuple[str, str | bytes]], targets: Sequence[str], rules: Sequence[str] = ()
-) -> list[Diagnostic]:
-    """What the trusted rules, or only `rules`, find in `targets`, with all of `files` there to be imported.
+def _digest_input(files: Mapping[str, bytes], targets: Sequence[str], rules: Sequence[str]) -> str:
+    """A key of all that oxlint's output depends on: the programs, how they are started, and each byte that they may read."""
+    programs = [Path(p).resolve() for p in map(find_program, ("oxlint", "tsgolint")) if p]
+    # the time of the last change of status tells a new version of the same size from the old one
+    versions = [(str(p), p.stat().st_size, p.stat().st_ctime_ns) for p in programs]
+    started = [versions, _OPTIONS, _TYPE_OPTIONS, _make_config(rules), [*targets], len(files)]
+    digest = hashlib.sha256(json.dumps(started).encode())
+    for path, data in sorted(files.items()):
+        name = path.encode("utf-8", "surrogateescape")
+        digest.update(b"%d %d " % (len(name), len(data)) + name + data)
+    return f"oxlint:{digest.hexdigest()}"
+
+
+_OPTIONS = ("--disable-nested-config", "--no-ignore", "--threads=2", "-f", "json")
+_TYPE_OPTIONS = ("--type-aware", "--type-check")
+
+
+def run_oxlint(laid: Checkout, targets: Sequence[str], rules: Sequence[str] = ()) -> bytes:
+    """The JSON of what the trusted rules, or only `rules`, find in `targets`, with all files of the checkout there to be imported.
 
     Raises:
         OutsideError: oxlint failed, or took too long.
     """
     program, types = find_program("oxlint"), find_program("tsgolint")
-    if not targets or program is None:
-        return []
-    with (
-        write_temporary_checkout(files) as laid,
-        write_temporary_checkout({"rules.json": _make_config(rules)}) as own,
-    ):
-        wanted = [f"./{p}" for p in sorted({*targets} & {*laid.paths.values()})]
-        if not wanted:
-            return []
-        command = [
-            program,
-            "-c",
-            str(own.root / "rules.json"),
-            "--disable-nested-config",
-            "--no-ignore",
-        ]
-        command += [
-            "--threads=2",
-            "-f",
-            "json",
-            *(("--type-aware", "--type-check") if types else ()),
-        ]
+    wanted = [f"./{p}" for p in sorted({*targets} & {*laid.paths.values()})]
+    if not wanted or program is None:
+        return b'{"diagnostics": []}'
+    with write_temporary_checkout({"rules.json": _make_config(rules)}) as own:
+        command = [program, "-c", str(own.root / "rules.json"), *_OPTIONS]
+        command += _TYPE_OPTIONS if types else ()
         env = {
             "PATH": os.pathsep.join([os.environ.get("PATH", ""), *_find_own_node()]),
             "HOME": str(own.root),
             "GOMEMLIMIT": "1GiB",
+            "GOGC": "off",  # memory is only collected near that limit, which most programs never reach
             "GOMAXPROCS": "2",
         }
         if types:
@@ -300,13 +358,13 @@ def run_oxlint(
         except subprocess.TimeoutExpired:
             message = f"oxlint took more than {_SECONDS} s"
             raise OutsideError(message) from None
-        try:
-            rows = json.loads(done.stdout)["diagnostics"]
-        except (ValueError, KeyError, TypeError):
-            error_text = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
-            message = f"oxlint failed: {error_text}"
-            raise OutsideError(message) from None
-        return [hit for row in rows if (hit := _parse_diagnostic(row, laid.root))]
+    try:
+        iter(json.loads(done.stdout)["diagnostics"])
+    except (ValueError, KeyError, TypeError):
+        error_text = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-300:]
+        message = f"oxlint failed: {error_text}"
+        raise OutsideError(message) from None
+    return done.stdout
 
 
 def _make_config(only: Sequence[str]) -> str:
@@ -319,7 +377,7 @@ def _make_config(only: Sequence[str]) -> str:
 _CODE = re.compile(r"([\w-]{1,40})\(([\w/-]{1,80})\)")
 
 
-def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
+def _parse_row(row: Mapping[str, Any], files: Mapping[str, bytes]) -> Diagnostic | None:
     named = _CODE.fullmatch(str(row.get("code", "")))
     spans = [s for x in row.get("labels") or () if (s := x.get("span"))]
     if named is None or not spans:
@@ -334,9 +392,8 @@ def _parse_diagnostic(row: Mapping[str, Any], root: Path) -> Diagnostic | None:
     if not known or _UNSURE.search(str(row["message"])):
         return None
     path, line = posixpath.normpath(str(row["filename"])), int(spans[0]["line"])
-    try:
-        text = (root / path).read_bytes()
-    except OSError:
+    text = files.get(path)
+    if text is None:
         return None
     row_text = text.split(b"\n")[line - 1 : line]
     if row_text and row_text[0].lstrip().startswith(
@@ -505,9 +562,8 @@ def _first_sentence(hit: Diagnostic) -> str:
 # Unchanged files that a change breaks: found by their imports, blamed on the changed line that shares most names.
 
 
-def _find_importers(context: ReviewContext) -> list[str]:
+def _find_importers(context: ReviewContext, sources: Mapping[str, bytes]) -> list[str]:
     """Unchanged files that may import a changed module, by its name, its folder's or its package's; at most 200."""
-    assert context.git is not None  # noqa: S101 - `run` has looked
     changed = {p for f in context.change.files for p in (f.path, f.old_path) if is_script(p)}
     packages = [e.path for e in context.head_tree if posixpath.basename(e.path) == "package.json"]
     stems = {_import_stem(p) for p in changed}
@@ -518,13 +574,7 @@ def _find_importers(context: ReviewContext) -> list[str]:
                 stems.add(str(json.loads(context.head_text(path) or "{}").get("name") or ""))
             except (ValueError, AttributeError, RecursionError):
                 continue
-    others = dict(
-        read_sources(
-            context.git,
-            context.head,
-            lambda p: is_script(p) and p not in changed and not _is_foreign(p),
-        )
-    )
+    others = {p: data for p, data in sources.items() if p not in changed}
     found: dict[str, None] = {}
     for _ in range(2):
         words = b"|".join(re.escape(s.encode()) for s in sorted(stems) if s)
