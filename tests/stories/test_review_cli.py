@@ -72,6 +72,13 @@ def test_what_the_compiler_said_is_kept_for_the_next_review(repo: Repository) ->
         index.put(dict.fromkeys(keys, b'{"diagnostics": []}'))
 
 
+def test_a_home_that_others_may_write_to_ends_no_review_without_a_model(repo: Repository) -> None:
+    (home := repo.root.parent / ".regreen").mkdir()
+    home.chmod(0o777)
+    code, out, _ = regreen(repo, "--format", "json", "--no-model")
+    assert (code, found(out), [*home.iterdir()]) == (0, [("a.py", 2)], [])
+
+
 def test_files_that_are_not_committed_yet(repo: Repository) -> None:
     (repo.root / "new.py").write_text("print(undefined1)\n")
     _, out, _ = regreen(repo, "--head", "WORKTREE", "--format", "json")
