@@ -215,19 +215,29 @@ def test_what_the_compiler_is_sure_of_is_published(
 
 @pytest.mark.slow
 @pytest.mark.skipif(which("npm") is None, reason="npm is not on this machine")
-def test_an_import_that_typescript_would_add_waits_for_a_person(repository: Repository) -> None:
+@pytest.mark.parametrize(
+    ("options", "bill", "line"),
+    [
+        ("", "import { gone } from './gone'\n\nexport const bill: number = off(3)\n", "+import { off } from './off'"),
+        (', "declaration": true, "isolatedDeclarations": true', "import { off } from './off'\n\nexport const bill = () => off(3)\n", "+export const bill = (): number => off(3)"),
+    ],
+    ids=["import", "annotation"],
+)  # fmt: skip
+def test_what_typescript_would_add_waits_for_a_person(
+    repository: Repository, options: str, bill: str, line: str
+) -> None:
     files = {
         "package.json": '{"name": "say", "private": true, "scripts": {"types": "tsc -p ."}}',
-        "tsconfig.json": '{"compilerOptions": {"noEmit": true, "types": []}, "include": ["src"]}',
-        "src/off.ts": "export function off(price: number) { return price - 1 }\n",
-        "src/bill.ts": "import { gone } from './gone'\n\nexport const bill = off(3)\n",
+        "tsconfig.json": '{"compilerOptions": {"noEmit": true, "types": []OPTIONS}, "include": ["src"]}'.replace("OPTIONS", options),
+        "src/off.ts": "export function off(price: number): number { return price - 1 }\n",
+        "src/bill.ts": bill,
         "src/gone.ts": "export const gone = 1\n",
-    }
+    }  # fmt: skip
     repository.commit("a bill", files)
     setup = "npm install --no-save --no-audit --no-fund --silent typescript@5.9.3"
     found = fixed(repository, "--setup", setup, "--rungs", "recipe", "--", "npm run types")
     assert found["outcome"] == "needs_human"
-    assert "+import { off } from './off'" in found["patch"].splitlines()
+    assert line in found["patch"].splitlines()
 
 
 def test_a_file_that_a_script_would_have_written_is_added(repository: Repository) -> None:
