@@ -30,7 +30,6 @@ from regreen.cli.options import (
     time_limit_option,
 )
 from regreen.cli.terminal import print_answer, report_note, report_progress
-from regreen.code.path_settings import find_changed_paths
 from regreen.domain.errors import NoSandbox, UserError
 from regreen.domain.job_control import TimeLimit
 
@@ -161,7 +160,7 @@ def command(
 
     from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model
-    from regreen.code.path_settings import narrow_limits, select_tests
+    from regreen.code.path_settings import find_changed_paths, narrow_limits, select_tests
     from regreen.domain.repo_config import RepoConfig
     from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 
@@ -437,6 +436,8 @@ class LocalTests:
         """How the tests run; None without a sandbox."""
         if self.sandbox is None:
             return None
+        from regreen.code.path_settings import find_changed_paths
+
         base = self.trial.base or ""
         # from the merge base: what the change itself says about its setup is part of what is under review
         source = self.git.merge_base(base, self.head) or base
