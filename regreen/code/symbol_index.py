@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -24,8 +26,6 @@ from regreen.code.symbols import (
 from regreen.domain.models import TreeEntry
 from regreen.domain.ports import Git
 
-INDEX_VERSION = 1
-"""Changes whenever `outline` would read the same file differently."""
 _MAX_SINGLE_READS = 40
 _MAX_STORED_BYTES = 512 * 2**20
 
@@ -137,7 +137,14 @@ def decode_outline(data: bytes) -> Outline:
 
 
 def _store_key(entry: TreeEntry) -> str:
-    return f"{INDEX_VERSION}:{language_of(entry.path)}:{entry.sha}"
+    return f"{_digest_reader()}:{language_of(entry.path)}:{entry.sha}"
+
+
+@cache
+def _digest_reader() -> str:
+    """A digest of what reads outlines: another version may read the same file differently."""
+    sources = [files("regreen.code").joinpath(n) for n in ("symbols.py", "languages.toml")]
+    return hashlib.sha256(b"".join(one.read_bytes() for one in sources)).hexdigest()[:16]
 
 
 def _read_blobs(

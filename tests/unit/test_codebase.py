@@ -126,6 +126,14 @@ def test_a_push_reads_only_what_changed(story: Story, tmp_path: Path) -> None:
     assert again.outlines == index_of(story).outlines
 
 
+def test_what_an_older_version_kept_is_read_again(story: Story, tmp_path: Path) -> None:
+    store = SqliteOutlineStore(tmp_path / "index.sqlite")
+    story.commit({"a.ts": "export const limit = 3;\n"})
+    sha = story.run("rev-parse", "HEAD:a.ts").strip()
+    store.put({f"1:typescript:{sha}": b'{"d": [], "c": [], "i": [], "b": false}'})
+    assert [d.name for d in index_of(story, store).outlines["a.ts"].definitions] == ["limit"]
+
+
 def test_a_store_that_grew_large_is_emptied_and_a_damaged_one_only_misses(tmp_path: Path) -> None:
     store = SqliteOutlineStore(tmp_path / "index.sqlite", max_bytes=100_000)
     for number in range(60):
