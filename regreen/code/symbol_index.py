@@ -203,7 +203,8 @@ class CallGraph:
                 yield target, definition
 
     def _enclosing_definition(self, path: str, call: CallSite) -> Definition | None:
-        return next((d for d in self.outlines[path].definitions if d.name == call.inside), None)
+        around = (d for d in self.outlines[path].definitions if d.kind != "constant")
+        return next((d for d in around if d.name == call.inside), None)
 
     def are_files_linked(self, user: str, used: str) -> bool:
         """Whether one file is, or imports, or stands in the same package as the other."""

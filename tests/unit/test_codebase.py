@@ -159,6 +159,13 @@ def test_callers(story: Story) -> None:
     )
 
 
+def test_a_caller_is_the_method_and_not_the_field_of_its_name(story: Story) -> None:
+    story.commit({"Box.java": "class Box {\n  int size = 1;\n  int size() { return grow(); }\n  int grow() { return 2; }\n}\n"})  # fmt: skip
+    (caller,) = CallGraph(index_of(story).outlines).find_callers("Box.java", "Box.grow")
+    assert caller.definition is not None
+    assert (caller.definition.kind, caller.definition.start) == ("method", 3)
+
+
 def test_related_code_speaks_of_what_the_change_touches(story: Story) -> None:
     story.change(
         REPO,

@@ -198,6 +198,16 @@ def test_a_value_is_lost_only_where_it_was_looked_at_before(
     assert _was_used_before(hit, story.context()) is looked
 
 
+def test_a_field_is_not_the_method_of_its_name(tmp_path: Path) -> None:
+    story = Story(tmp_path / "repo")
+    file = "class Box {{\n  boolean run = true;\n  void run() {{\n    {}\n  }}\n}}\n"
+    story.change(
+        {"Box.java": file.format("check(save(1));")}, {"Box.java": file.format("save(1);")}
+    )
+    hit = Diagnostic("lost", "Box.java", 4, 4, "the value of `save` is thrown away")
+    assert _was_used_before(hit, story.context())
+
+
 KNOWN_JAVA = """package known;
 public class Type extends RuntimeException {
     public static class Checked extends Exception {}

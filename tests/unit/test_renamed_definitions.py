@@ -55,6 +55,30 @@ def test_a_renamed_constant_is_followed_and_one_of_another_value_is_not(
         assert (found.texts if found else None) == wanted
 
 
+def test_a_method_is_followed_beside_a_field_of_its_name(tmp_path: Path) -> None:
+    text = "class Box {{\n  private int size = 1;\n  int {0}() {{ return this.size; }}\n}}\n"
+    use = "class Use {{\n  int twice(Box box) {{ return 2 * box.{0}(); }}\n}}\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"Box.java": text.format("size"), "Use.java": use.format("size")})
+    rev = repository.commit("name it", {"Box.java": text.format("count")})
+    said = "Use.java:2: error: cannot find symbol\n    symbol:   method size()\n"
+    found = follow_renamed_definitions(repository.open(), rev, None, said, {"Use.java": {2}})
+    assert found is not None
+    assert found.texts == {"Use.java": use.format("count")}
+
+
+def test_a_field_without_a_value_is_followed_for_a_person(tmp_path: Path) -> None:
+    """Two fields of one type may have nothing else in common."""
+    text = "class Box {{\n  int {0};\n  int read() {{ return {1}; }}\n}}\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"Box.java": text.format("size", "size")})
+    rev = repository.commit("name it", {"Box.java": text.format("limit", "size")})
+    said = "Box.java:3: error: cannot find symbol\n    symbol:   variable size\n"
+    found = follow_renamed_definitions(repository.open(), rev, None, said, {"Box.java": {3}})
+    assert found is not None
+    assert found.is_guess
+
+
 def test_a_rename_that_meets_more_than_calls_is_a_guess(tmp_path: Path) -> None:
     """A key, a text or a member of something else can bear the same word."""
     repository = Repository(tmp_path / "repo")

@@ -49,6 +49,11 @@ class _Home:
     definition: Definition
     body: str
 
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        """What stays where it is: a field may have the name of its method."""
+        return self.path, self.definition.name, self.definition.kind == "constant"
+
 
 def follow_change(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
@@ -189,11 +194,9 @@ def _find_moved_definitions(
         {y for x in paths for y in _read_definitions_with_bodies(git, at, x)}
         for at in (parent, sha)
     )
-    kept = {(x.path, x.definition.name) for x in before} & {
-        (x.path, x.definition.name) for x in after
-    }
-    gone = [x for x in before if (x.path, x.definition.name) not in kept]
-    came = [x for x in after if (x.path, x.definition.name) not in kept]
+    kept = {x.key for x in before} & {x.key for x in after}
+    gone = [x for x in before if x.key not in kept]
+    came = [x for x in after if x.key not in kept]
     for old in sorted(gone, key=lambda home: (home.path, home.definition.start)):
         if old.definition.short_name not in words:
             continue
@@ -209,7 +212,8 @@ def _find_moved_definitions(
         least = 1 if old.definition.kind == "constant" else _MIN_RATIO  # its value is all it has
         if alike and alike[0][0] >= least:
             tie = len(alike) > 1 and alike[1][0] == alike[0][0]
-            yield old, alike[0][1], tie or alike[0][0] < 1
+            is_bare = old.definition.kind == "constant" and "=" not in old.body
+            yield old, alike[0][1], tie or alike[0][0] < 1 or is_bare
 
 
 def _read_definitions_with_bodies(git: Git, rev: str, path: str) -> Iterator[_Home]:

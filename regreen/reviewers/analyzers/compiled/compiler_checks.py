@@ -362,7 +362,9 @@ def _was_used_before(hit: Diagnostic, context: ReviewContext) -> bool:
         return False
     here = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
     before = read_outline(file.old_path, old.encode("utf-8", "surrogateescape")).definitions
-    same = next((d for d in before if here is not None and d.name == here.name), None)
+    same = next(
+        (d for d in before if here and (d.name, d.kind) == (here.name, here.kind)), None
+    )  # a field may have the name of its method
     if same is None:
         return False
     lines = old.split("\n")[same.start - 1 : same.end]
