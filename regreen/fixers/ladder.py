@@ -37,7 +37,12 @@ from regreen.fixers.case import (
     RungResult,
 )
 from regreen.fixers.minimization import describe_smaller_failure, measure_strength
-from regreen.fixers.triage import explain_red_base, make_case, triage_failure
+from regreen.fixers.triage import (
+    explain_red_base,
+    find_refused_lock,
+    make_case,
+    triage_failure,
+)
 from regreen.fixers.verify_patch import PatchVerification, apply_patch, verify_proposal
 from regreen.gate.judge import ATTEMPTS_A_HEAD, GateReport
 from regreen.gate.publishing import TAKES_BACK
@@ -234,6 +239,7 @@ def _fix_or_cancel(
     first = "preparing the environment, then " if job.trial.setup else ""
     say(f"{first}running {job.trial.command_line} at {rev[:12]}, {job.reruns} times")
     triage = triage_failure(job, rev, git=git, sandbox=sandbox, stop=stop)
+    triage = find_refused_lock(job, triage, rev, git=git, sandbox=sandbox, stop=stop)
     if triage.trial is not None:
         job = replace(job, trial=triage.trial)
     if triage.outcome is not None:

@@ -11,11 +11,12 @@ from types import MappingProxyType
 from regreen.actions.service_containers import find_substituted_services
 from regreen.actions.step_trial import enable_network
 from regreen.code.paths import is_test
-from regreen.domain.errors import SetupFailed
+from regreen.domain.errors import Cancelled, SetupFailed
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
 from regreen.fixers.case import FixJob, FixOutcome, InitialFailure, RepairCase
+from regreen.fixers.recipes.tool_output import make_lock_remedies
 from regreen.fixers.reproduction import (
     find_lacking_network,
     find_unsupported,
@@ -71,42 +72,7 @@ class TriageResult:
 def triage_failure(
     job: FixJob, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
 ) -> TriageResult:
-    """Run the command `job.reruns` times at `rev`, each in a fresh box, and classify the failure.
-
-    Where it passes, the setup of the repository's own workflow has to succeed too.
-    """
-    triage = _triage_command(job, rev, git=git, sandbox=sandbox, stop=stop)
-    if triage.outcome == "already_green" and (strict := _make_strict_trial(job.trial, rev, git)):
-        strict_job = replace(job, trial=strict)
-        broken = _check_setup(strict_job, rev, git=git, sandbox=sandbox, stop=stop)
-        if broken and broken.setup_failed:
-            return replace(broken, trial=strict)
-    return triage
-
-
-def _make_strict_trial(trial: Trial, rev: str, git: Git) -> Trial | None:
-    """The trial without the other half of `npm ci || npm install`, where a workflow calls the first half alone.
-
-    A lock file that is out of date fails there.
-    """
-    strict, either, _ = (trial.setup or "").partition(" || ")
-    if not either or "\n" in strict:
-        return None
-    call = " ".join(word for word in strict.split() if not word.startswith("-"))
-    paths = [one.path for one in git.tree(rev) if one.path.startswith(".github/workflows/")]
-    lines = [
-        line
-        for path in paths
-        for line in (git.show(rev, path) or b"").decode("utf-8", "replace").splitlines()
-    ]
-    called = any(call in line.partition("#")[0] and "||" not in line for line in lines)
-    # scripts of packages may ask for more than a box has: only the lock is in question
-    return replace(trial, setup=f"{strict} --ignore-scripts") if called else None
-
-
-def _triage_command(
-    job: FixJob, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
-) -> TriageResult:
+    """Run the command `job.reruns` times at `rev`, each in a fresh box, and classify the failure."""
     trial = job.trial
     runs: list[CommandRun] = []
     tool: str | None = None
@@ -205,6 +171,53 @@ def _setup_failed(
         error.output,
         setup_failed=True,
     )
+
+
+def find_refused_lock(
+    job: FixJob, triage: TriageResult, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
+) -> TriageResult:
+    """The triage, or of a green command the lock file that `npm ci` refuses where a workflow calls it.
+
+    An inferred setup falls back to `npm install`, CI does not.
+    """
+    trial, lock = triage.trial or job.trial, "package-lock.json"
+    setup = trial.setup or ""
+    is_inferred = setup.startswith("npm ci ") and " || npm install " in setup and "\n" not in setup
+    if triage.outcome != "already_green" or not is_inferred:
+        return triage
+    paths = [one.path for one in git.tree(rev) if one.path.startswith(".github/workflows/")]
+    texts = (git.show(rev, path, _MAX_WORKFLOW_BYTES) or b"" for path in paths[:_MAX_WORKFLOWS])
+    options = [read_npm_ci_options(text.decode("utf-8", "replace")) for text in texts]
+    for wanted in [one for one in options if one is not None][:1]:
+        # scripts of packages may ask for more than a box has: only the lock is in question
+        strict = f"npm ci{wanted} --ignore-scripts --no-audit --no-fund"
+        locked = replace(job, trial=replace(trial, setup=strict))
+        try:
+            broken = _check_setup(locked, rev, git=git, sandbox=sandbox, stop=stop)
+        except Cancelled:
+            if stop.left > 0:
+                raise
+            break  # the time is over, and the command is green
+        output = broken.output if broken and broken.setup_failed else ""
+        remedies = make_lock_remedies(trial.command_line, output, (lock,))
+        if broken and any(one.writes == (lock,) for one in remedies):
+            return replace(broken, trial=replace(trial, setup=f"{strict} && {{ {setup}; }}"))
+    return triage
+
+
+_MAX_WORKFLOWS = 20
+_MAX_WORKFLOW_BYTES = 256 * 1024
+_NPM_CI = re.compile(
+    r"(?m)^[ \t-]{0,60}(?:run: {0,9}['\"]?)?npm ci((?: --(?:legacy-peer-deps|strict-peer-deps|force|ignore-scripts|prefer-offline"
+    r"|no-(?:audit|fund|progress|optional)|(?:omit|include|loglevel)=\w{1,20})){0,9})['\"]?[ \t]{0,60}(?:#.*)?$"
+)
+_ELSEWHERE = re.compile(r"\bworking-directory:|\bcd |\bcontinue-on-error:")
+
+
+def read_npm_ci_options(workflow: str) -> str | None:
+    """The options with which a workflow calls `npm ci`; None where it does not, or perhaps in a folder, or may fail there."""
+    found = None if _ELSEWHERE.search(workflow) else _NPM_CI.search(workflow)
+    return found[1] if found else None
 
 
 def explain_red_base(

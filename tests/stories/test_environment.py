@@ -439,13 +439,38 @@ def test_a_lock_that_the_workflow_refuses_is_not_called_green(
     made.commit("start", {
         "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
         "package-lock.json": json.dumps(stale),
-        "dep/package.json": '{"name": "dep", "version": "1.0.0"}', "dep/index.js": "", "a.js": 'require("dep")\n',
+        "dep/package.json": '{"name": "dep", "version": "1.0.0", "scripts": {"postinstall": "echo > built.js"}}',
+        "dep/index.js": "", "a.js": 'require("dep/built.js")\n',
         ".github/workflows/ci.yml": workflow,
     })  # fmt: skip
     _, document, _ = regreen(made, "fix", "--no-model", "--", "npm", "test")
-    assert document["outcome"] == outcome
+    assert document["outcome"] == outcome, "the packages of the repaired lock are built too"
     assert (document["cause"] == "package-lock.json does not match package.json") == (step == "npm ci")  # fmt: skip
     assert ('"node_modules/dep"' in (document["patch"] or "")) == (step == "npm ci")
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
+def test_a_patch_is_judged_beside_a_lock_that_the_workflow_refuses(tmp_path: Path) -> None:
+    stale = {"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {
+        "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
+        "package-lock.json": json.dumps(stale), "a.js": 'require("dep")\n',
+        "dep/package.json": '{"name": "dep", "version": "1.0.0"}', "dep/index.js": "",
+        ".github/workflows/ci.yml": "on: push\njobs:\n  test:\n    steps:\n      - run: npm ci\n",
+    })  # fmt: skip
+    patch, before = tmp_path / "a.diff", tmp_path / "before.json"
+    patch.write_text('--- a/a.js\n+++ b/a.js\n@@ -1 +1,2 @@\n require("dep")\n+require("dep")\n')
+    before.write_text('{"command": "npm test", "exit_code": 1, "failures": []}')
+    _, document, _ = regreen(made, "gate", "--base", "HEAD", "--patch", str(patch), "--failures", str(before))  # fmt: skip
+    assert "the setup failed" not in str(document["reasons"])
+
+
+def test_the_first_half_of_a_given_setup_may_fail(repository: Repository) -> None:
+    workflow = "on: push\njobs:\n  test:\n    steps:\n      - run: ls missing\n"
+    repository.commit("a workflow", {".github/workflows/ci.yml": workflow})
+    _, document, _ = regreen(repository, "fix", "--no-model", "--setup", "ls missing || true", "--", "true")  # fmt: skip
+    assert document["outcome"] == "already_green"
 
 
 def test_init_writes_a_configuration_that_works_and_overwrites_none(

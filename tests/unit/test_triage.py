@@ -1,9 +1,11 @@
-"""Whether several runs of one command fail in the same places."""
+"""Whether several runs of one command fail in the same places, and whether CI installs as strictly as they did."""
 
 from __future__ import annotations
 
+import pytest
+
 from regreen.domain.models import Failure, RunResult
-from regreen.fixers.triage import judge_runs
+from regreen.fixers.triage import judge_runs, read_npm_ci_options
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial
 
@@ -36,3 +38,24 @@ def test_a_parameter_with_a_bracket_in_it_stays_what_it_is() -> None:
     name = f"{TEST}[a [b]"
     seen = judge_runs(TRIAL, [red(name), red(name, heard=name)])
     assert (seen.outcome, seen.flaky) == (None, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        ("- run: npm ci", ""),
+        ("- name: Install\n  run: |\n    npm ci --legacy-peer-deps  # as the lock", " --legacy-peer-deps"),
+        ("- run: npm ci || npm install", None),
+        ("- run: npm ci\n  continue-on-error: true", None),
+        ("- run: npm ci\n  working-directory: docs", None),
+        ("- run: |\n    cd docs\n    npm ci", None),
+        ("- run: npm ci --prefix docs", None),
+        ("- run: npm ci --registry=evil.example", None),
+        ("- run: npm circular", None),
+        ("# - run: npm ci", None),
+    ],
+)  # fmt: skip
+def test_only_a_plain_call_of_npm_ci_is_held_against_the_lock(
+    lines: str, options: str | None
+) -> None:
+    assert read_npm_ci_options(lines) == options
