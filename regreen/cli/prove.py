@@ -78,7 +78,7 @@ def command(
     from regreen.adapters.sandbox.selection import choose_sandbox
     from regreen.bot.messages.proofs import format_proof
     from regreen.code.path_settings import find_changed_paths
-    from regreen.proofs.prove import ProofJob, prove_change, prove_without_runs
+    from regreen.proofs.prove import ProofJob, prove_change
     from regreen.secrets.redaction import redact_all, redact_secrets
 
     git = GitRepository.open(repo)
@@ -94,10 +94,11 @@ def command(
         body,
         settings.mutants if mutants is None else mutants,
     )
-    result = prove_without_runs(job, git=git, sandbox=sandbox, cancel=limit.cancel)
     environment: dict[str, object] = {}
     spent = 0.0
-    if result is None:
+
+    def prepare() -> ProofJob:
+        nonlocal environment, spent
         started = time.monotonic()
         done = complete_local_trial(
             job.trial,
@@ -111,10 +112,11 @@ def command(
         python = done.trial.python or choose_python_version(git, at, sandbox.pythons())
         environment, spent = done.document, time.monotonic() - started
         minutes = min(settings.minutes, limit.minutes_left)
-        job = replace(job, trial=replace(done.trial, python=python), minutes=minutes)
-        result = prove_change(
-            job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel
-        )
+        return replace(job, trial=replace(done.trial, python=python), minutes=minutes)
+
+    result = prove_change(
+        job, git=git, sandbox=sandbox, say=report_progress, cancel=limit.cancel, prepare=prepare
+    )
     limit.begin_answer()
     place = store_capsule(result.capsule) if result.capsule else None
     result = replace(

@@ -230,41 +230,26 @@ def prove_change(
     sandbox: Sandbox,
     say: Callable[[str], None] = lambda _: None,
     cancel: Event | None = None,
+    prepare: Callable[[], ProofJob] | None = None,
 ) -> ProofResult:
     """Say what the new and altered tests of a change prove.
+
+    `prepare` gives the job with its environment. It is not called where nothing has to run.
 
     Raises:
         UserError: the change cannot be read, or its environment cannot be set up.
         Cancelled: `cancel` was set.
         OutsideError: the sandbox engine failed.
     """
-    proof, census = _begin_proof(job, git, sandbox, cancel)
-    proof.say = say
-    return proof.finish(census)
-
-
-def prove_without_runs(
-    job: ProofJob, *, git: Git, sandbox: Sandbox, cancel: Event | None = None
-) -> ProofResult | None:
-    """The result where nothing has to run for it, so that no environment is needed; None where something has to.
-
-    Raises:
-        UserError: the change cannot be read.
-        Cancelled: `cancel` was set.
-    """
-    proof, census = _begin_proof(job, git, sandbox, cancel)
-    return None if proof.needs_runs else proof.finish(census)
-
-
-def _begin_proof(
-    job: ProofJob, git: Git, sandbox: Sandbox, cancel: Event | None
-) -> tuple[_Proof, tuple[CheckReason, ...]]:
     with isolation.name_failed_input("the change"):
         parts = isolation.run_in_child(divide_change, git, job.base, job.head, cancel=cancel)
         census = isolation.run_in_child(find_weakened_tests, git, job.base, job.head, cancel=cancel)
+    keeps = read_intent(job.title, job.body).keeps
+    if prepare is not None and parts.changes_source and (parts.tests or keeps):
+        job = prepare()
     proof = _Proof(job, parts, git, sandbox)
-    proof.cancel = cancel
-    return proof, census
+    proof.say, proof.cancel = say, cancel
+    return proof.finish(census)
 
 
 class _Proof:
@@ -287,11 +272,6 @@ class _Proof:
         self.noticed: set[str] = set()
         self._untried = 0
         self._without_change: list[CommandRun] = []
-
-    @property
-    def needs_runs(self) -> bool:
-        """Whether there are tests to run: those of the change, or the project's for what it is said to keep."""
-        return self.parts.changes_source and bool(self.parts.tests or self.intent.keeps)
 
     def finish(self, census: tuple[CheckReason, ...]) -> ProofResult:
         started = time.monotonic()
