@@ -602,9 +602,9 @@ _IN_CODE = re.compile(r"\b(?:Syntax|Indentation|Tab)Error: ")
 _NO_CAUSE = (
     "ERROR: Command errored out with exit status"  # the head and the end of what old pips show
 )
-_PREFIX = re.compile(r"INTERNALERROR>|npm (?:error|ERR!) ")  # pytest's own traceback; npm
+_PREFIX = re.compile(r"^(?:INTERNALERROR>|npm (?:error|ERR!) )")  # pytest's own traceback; npm
 _SOURCE = re.compile(
-    rf"{_NO_CAUSE}|at |(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
+    rf"{_NO_CAUSE}|at .{{1,300}}(?:\)|:\d+)$|(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
     r"|[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
 )
 

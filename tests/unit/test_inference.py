@@ -643,6 +643,8 @@ def test_what_is_added_has_the_versions_of_the_setups_day() -> None:
         ("Installing\n\n  RuntimeError\n\n  77│ chosen = max(links)\n\nUnable to find a candidate for x\n", "Unable to find a candidate for x"),
         ("it stopped here\n\n", "it stopped here"),
         ("npm error code 1\nnpm error     RequestError: no answer from a.example\nnpm error     at process.task (node:task:95:5)\nnpm error A log\n", "(RequestError: no answer from a.example)"),
+        ("the hook said npm error 7: cannot go on\nbye\n", "(the hook said npm error 7: cannot go on)"),
+        ("at least one index cannot be reached\nbye\n", "(at least one index cannot be reached)"),
         ("warning: Failed to hardlink files; copied\n/env/dist.py:479: UserWarning: an ERROR is no version\nrunning build_ext\nerror: [Errno 2] No such file: 'a.so'\nERROR: Command errored out with exit status 1: python -c 'import io'\n", "(error: [Errno 2] No such file: 'a.so')"),
         ("error: No solution\n  cause: Because old==1 has invalid metadata, it cannot be used.\nhint: `old` was filtered\n", "Because old==1 has invalid metadata"),
     ],
