@@ -614,7 +614,7 @@ class Investigation:
         do: Advice = "fix" if is_base else "wait"  # nobody else's repair helps the base itself
         if found and found.outcome == "before":
             first = f", and green at no older commit in {count_noun(found.runs, 'more run')}"
-            do = "fix" if is_base else "look"  # nothing broke it, so nothing may repair it
+            do = "fix" if is_base else "look"  # nobody broke it, so nobody may be at work on it
         reason = _describe_tests(names, f"{red}{first}")
         return replace(self._make_cause("main", reason + flakes, do), since=since)
 

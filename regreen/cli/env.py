@@ -163,7 +163,7 @@ def init_command(*, repo: Path, kind: str, limit: TimeLimit) -> int:
         raise UserError(message)
     rev = git.resolve("HEAD")
     trial = Trial((), timeout=_TEST_SECONDS)
-    # later commits use what is written; as of today, the setup of an old commit takes no newer packages
+    # as if the commit were of today: bound to its day, the setup could install nothing newer for later commits
     now = git.commit(rev).date.date()
     document = _try_environment(trial, rev, git, choose_sandbox(kind), limit, today=now)
     limit.begin_answer()

@@ -329,10 +329,7 @@ class _WhyFlow:
             names = list(dict.fromkeys(names))
             if key in causes:
                 # what stood for several checks is told apart by now
-                unclear = {name for one in checks for name in one.names}
-                unclear |= {
-                    name.removesuffix(f" ({one.event})") for one in checks for name in one.names
-                }
+                unclear = {x for one in checks for x in (*one.names, *replace(one, event="").names)}
                 earlier = [name for name in causes[key]["checks"] if name not in unclear]
                 names = list(dict.fromkeys([*earlier, *names]))
                 causes[key] = causes[key] | {"checks": names}
@@ -360,12 +357,9 @@ class _WhyFlow:
                 runs.append(self.github.workflow_run(self.ask.run_id))  # the list may lag behind
         except NotAllowed:
             of_branch = runs = []
-        started = {(run.name, run.event) for run in runs}
-        several = {
-            name for name, count in Counter(name for name, _ in started).items() if count > 1
-        }
+        started = Counter(name for name, _ in {(run.name, run.event) for run in runs})
         found = [
-            _RedCheck(job, run, event=run.event if run.name in several else "")
+            _RedCheck(job, run, event=run.event if started[run.name] > 1 else "")
             for run in [run for run in runs if run.conclusion in _FAILED][:_MAX_FAILED_RUNS]
             for job in find_failed_jobs(
                 self.github,

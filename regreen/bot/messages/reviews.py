@@ -78,14 +78,14 @@ def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
     parts += [_format_evidence(e) for e in finding.evidence[:3]]
     if finding.suggestion is not None:
         parts.append(_fence_suggestion(finding.suggestion.removesuffix("\n")))
-    is_named = finding.rule.startswith(f"{finding.dimension}/")
-    facts: list[str] = [] if is_named else [finding.dimension]
-    facts += [code_span(finding.rule), f"{finding.confidence:.0%} confident"]
-    facts += [
+    facts = (
+        "" if finding.rule.startswith(f"{finding.dimension}/") else finding.dimension,
+        code_span(finding.rule),
+        f"{finding.confidence:.0%} confident",
         f"wrong? `/dismiss {finding.id}`",
-        *([f"reproduce: {code_span(reproduce)}"] if reproduce else []),
-    ]
-    parts.append(f"<sub>{' · '.join(facts)}</sub>")
+        f"reproduce: {code_span(reproduce)}" if reproduce else "",
+    )
+    parts.append(f"<sub>{' · '.join(filter(None, facts))}</sub>")
     body = "\n\n".join(p for p in parts if p) + "\n\n" + make_marker("finding", finding.fingerprint)
     return InlineComment(finding.path, finding.start_line, finding.line, finding.side, body)
 
@@ -510,8 +510,11 @@ def describe_progress(progress: ReviewProgress, *, newest: str = "", is_brief: b
     away = "Dismissed:\n\n" + "\n".join(rows) if rows else ""
     if is_brief and not counts["dismissed"]:
         return ""
-    shown = [f"{number} {what}" for what, number in counts.items() if number]
-    shown = [f"[{s}]({newest})" if newest and s.endswith(" new") else s for s in shown]
+    shown = [
+        f"[{number} {what}]({newest})" if newest and what == "new" else f"{number} {what}"
+        for what, number in counts.items()
+        if number
+    ]
     shown += [] if new or still_open else ["none open"]
     lead = f"**Findings at {code_span(progress.head[:12])}: {', '.join(shown)}** ([check]({progress.check_url}))"
     earlier = "" if is_brief else _describe_earlier_findings(still_open, gone, "Fixed")

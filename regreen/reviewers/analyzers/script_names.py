@@ -162,9 +162,8 @@ class ScriptFile:
     def find_calls(self, name: str) -> Iterator[_Call]:
         """The calls of one name, without a walk through the whole tree."""
         text = self.text.encode("utf-8", "surrogateescape") if self.root else b""
-        if (
-            text.count(name.encode()) > _MAX_LOOKUPS
-        ):  # each may have to pass all statements of the file
+        # each lookup may have to pass all statements of the file
+        if text.count(name.encode()) > _MAX_LOOKUPS:
             yield from (c for c in self.calls if c.name == name)
             return
         for found in re.finditer(re.escape(name.encode()), text):
