@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -210,7 +211,7 @@ def command(
         find_claim_tests=tests.find_claim_tests if tests and model is not None else None,
         find_sandbox=partial(_choose_sandbox, kind, exact=post or "GITHUB_ACTIONS" in os.environ),
         may_run=run_tests is not False,
-        index=_open_index(needed=use_model),
+        index=_open_index(),
     )
     result = review_change(
         job,
@@ -242,22 +243,15 @@ def _find_reading_deadline(limit: TimeLimit) -> float:
     return limit.deadline - min(_RANKING_SECONDS, _RANKING_SHARE * left)
 
 
-def _open_index(*, needed: bool) -> SqliteOutlineStore | None:
-    """What earlier reviews kept. Without a model it only saves time, and there is none where the home cannot be used.
-
-    Raises:
-        UserError: it is needed, and the home cannot be used.
-    """
+def _open_index() -> SqliteOutlineStore | None:
+    """What earlier reviews kept, which saves time; None where the home cannot be used."""
     from regreen.app.settings_loader import read_settings
     from regreen.code.symbol_index import SqliteOutlineStore
     from regreen.domain.private_folders import make_private
 
-    try:
+    with suppress(UserError):
         return SqliteOutlineStore(make_private(read_settings().home) / "index.sqlite")
-    except UserError:
-        if needed:
-            raise
-        return None
+    return None
 
 
 def _prepare_posting() -> Callable[[Review], str]:
