@@ -13,7 +13,6 @@ from regreen.reviewers.analyzers.script_names import (
     ScriptFile,
     ScriptNames,
     ScriptProgram,
-    _exchange_letters,
     is_typing_slip,
 )
 from regreen.reviewers.analyzers.script_security import find_crypto_misuses
@@ -151,33 +150,6 @@ def test_calls_of_a_name_are_those_among_all_calls() -> None:
         assert sorted(node_text(c.node) for c in file.find_calls(name)) == lines
     assert len([*file.find_calls("f")]) == 9
     assert len([*ScriptFile("a.ts", "f(f);\n" * 300).find_calls("f")]) == 300
-
-
-def test_words_with_letters_exchanged_are_made_as_they_are_told() -> None:
-    words = {
-        "remaining",
-        "remainnig",
-        "remaiNing",
-        "Remaining",
-        "rmeaining",
-        "remainign",
-        "eram2in",
-    }
-    words |= {
-        "raemaining",
-        "remaini",
-        "moreMaining",
-        "remaIning",
-        "remainnIg",
-        "aab",
-        "aba",
-        "a",
-        "",
-    }
-    for name in words - {""}:
-        told = {w for w in words - {""} if is_typing_slip(name, w)}
-        assert _exchange_letters(name) & words == told
-    assert "remaining" in _exchange_letters("remainnig")
 
 
 def test_words_are_counted_one_by_one_as_all_together(story: Story) -> None:

@@ -508,8 +508,8 @@ def _find_misspelt_properties(
         meant = next(
             (w for w in sorted(removed) if w != name and is_typing_slip(name, w, loose=True)), ""
         )
-        slips = sorted(_exchange_letters(name) & program.words)
-        meant = meant or next(filter(program.has_word_more_than_twice, slips), "")
+        alike = (w for w in program.words if len(w) == len(name) and is_typing_slip(name, w))
+        meant = meant or next(filter(program.has_word_more_than_twice, sorted(alike)), "")
         if meant in program.words:
             yield make_analyzer_claim(
                 "script/misspelt-property",
@@ -525,18 +525,6 @@ def _find_misspelt_properties(
                 symbol="",
                 code=name,
             )
-
-
-def _exchange_letters(name: str) -> set[str]:
-    """All words that `is_typing_slip` takes for the one that is meant."""
-    places = range(1, len(name) - 1)
-    pairs = ((i, a, b) for i in places for a in _cases(name[i + 1]) for b in _cases(name[i]))
-    made = (name[:i] + a + b + name[i + 2 :] for i, a, b in pairs)
-    return {w for w in made if is_typing_slip(name, w)}
-
-
-def _cases(letter: str) -> set[str]:
-    return {letter.lower(), letter.upper()}
 
 
 def is_typing_slip(wrong: str, right: str, *, loose: bool = False) -> bool:
