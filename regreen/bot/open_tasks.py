@@ -274,7 +274,8 @@ def read_schedules(known: RepositorySchedules) -> Sequence[Schedule]:
 def _is_green_again(store: Store, search: ResultDocument) -> bool:
     """Whether the command of a search, or the CI of its branch, has passed since at a commit that the search did not cover.
 
-    It counts for the command when a schedule runs it; for the branch when each workflow that failed there passed.
+    It counts for the command when a schedule runs it; for the branch when each workflow that failed there passed, which
+    says nothing of how fast it is.
     """
     body, branch = search.body, search.body["branch"]
     wanted = (branch, body.get("command"), body.get("slower"))
@@ -304,7 +305,7 @@ def _is_green_again(store: Store, search: ResultDocument) -> bool:
                 failed.add(work.name)
             case _:
                 pass
-    return bool(failed) and all(newest[name] for name in failed)
+    return bool(failed) and not body.get("slower") and all(newest[name] for name in failed)
 
 
 def _describe_culprit(body: dict[str, Any]) -> str:

@@ -500,6 +500,11 @@ def test_a_culprit_needs_nobody_once_its_branch_is_green_again(store: Database, 
     assert not is_listed()
     fails("Types", run=2)
     assert is_listed()
+    passes("Types", good, run=2)
+    assert not is_listed()
+    slower = body | {"slower": 1.2}
+    store.save_document(ResultDocument("bisect", "o/r", 9, "s", "b/1", at, slower))
+    assert is_listed(), "a workflow that passes may be as slow as before"
 
 
 def test_a_red_branch_that_no_repair_was_found_for_needs_a_person(store: Database) -> None:
