@@ -271,7 +271,6 @@ class _ReviewFlow:
         self._overflow: list[Finding] = []
         self._web = github.server.repository_url(github.repo)
         self._waits_for_approval = False
-        self._check_url = ""
         self._remembered = PostedFindings(services.store, repository.full_name, pull.number)
 
     def report_broken_config(self) -> str:
@@ -293,12 +292,11 @@ class _ReviewFlow:
 
     def run(self, asked_by: str, *, full: bool) -> str:
         """Review, then publish; a finished review is only published. `asked_by` is empty for a push."""
-        check = self._update_check(
+        self._update_check(
             messages.review_started_check(
                 self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job.record.id)
             )
         )
-        self._check_url = f"{self._web}/runs/{check}" if check else ""
         store = self._desk.store
         stored = store.find(FinishedWork, kind="review", id=self._external_id)
         review = (
@@ -470,7 +468,7 @@ class _ReviewFlow:
             author=pull.author,
             web=self._web,
         )
-        self._update_check(check)
+        run = self._update_check(check)
         progress = messages.ReviewProgress(
             review.head,
             list_all_findings(review),
@@ -479,7 +477,7 @@ class _ReviewFlow:
             dismissed,
             self._remembered.load_posted(),
             pull.author,
-            self._check_url,
+            f"{self._web}/runs/{run}",
         )
         mark = messages.make_marker("review", pull.number, self._external_id)
         _update_earlier_reviews(self._desk.store, self._github, pull.number, progress, keep=mark)
