@@ -35,9 +35,9 @@ SOURCES: dict[str, tuple[str, set[str], set[tuple[str, str]]]] = {
         },
     ),
     "a.js": (
-        "import x from './x';\nfunction f() { g(); }\nclass A { m() { this.f(); } n = () => { h(); } }\nconst k = () => new A();\n",
-        {"f", "A", "A.m", "A.n", "k"},
-        {("g", "f"), ("f", "A.m"), ("h", "A.n"), ("A", "k")},
+        "import x from './x';\nconst fs = require('fs');\nexport const LIMIT = 3, y = z(), w = require('w');\nconst e = new E();\nfunction f() { g(); }\nclass A { m() { this.f(); } n = () => { h(); } }\nconst k = () => new A();\n",
+        {"LIMIT", "y", "w", "e", "f", "A", "A.m", "A.n", "k"},
+        {("g", "f"), ("f", "A.m"), ("h", "A.n"), ("A", "k"), ("E", ""), ("z", ""), ("require", "")},
     ),
     "a.ts": (
         "interface I {}\nexport class A<T> { m(a: number): void { f(a); } }\nexport const k = async () => { await g(); };\nenum E { X }\n",
