@@ -43,7 +43,7 @@ class OutlineStore(Protocol):
 
 
 class SqliteOutlineStore:
-    """What is kept, in one SQLite file, which is emptied once it is large. A damaged or foreign file only misses."""
+    """What is kept, in one SQLite file, which is emptied once it is large. A damaged or foreign file holds nothing."""
 
     def __init__(self, path: Path, *, max_bytes: int = _MAX_STORED_BYTES) -> None:
         self.path = path

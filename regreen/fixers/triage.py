@@ -176,7 +176,7 @@ def _setup_failed(
 def find_refused_lock(
     job: FixJob, triage: TriageResult, rev: str, *, git: Git, sandbox: Sandbox, stop: StopCondition
 ) -> TriageResult:
-    """The triage, or of a green command the lock file that `npm ci` refuses where a workflow calls it.
+    """The triage; of a green command the failure of `npm ci`, where a workflow calls it and it refuses the lock file.
 
     An inferred setup falls back to `npm install`, CI does not.
     """
@@ -215,7 +215,7 @@ _ELSEWHERE = re.compile(r"\bworking-directory:|\bcd |\bcontinue-on-error:")
 
 
 def read_npm_ci_options(workflow: str) -> str | None:
-    """The options with which a workflow calls `npm ci`; None where it does not, or perhaps in a folder, or may fail there."""
+    """The options with which a workflow calls `npm ci`; None where it does not, or may call it in a folder, or lets it fail."""
     found = None if _ELSEWHERE.search(workflow) else _NPM_CI.search(workflow)
     return found[1] if found else None
 

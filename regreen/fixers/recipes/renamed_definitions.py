@@ -51,7 +51,7 @@ class _Home:
 
     @property
     def key(self) -> tuple[str, str, bool]:
-        """What stays where it is: a field may have the name of its method."""
+        """What tells it from others of its file and name: a field may have the name of its method."""
         return self.path, self.definition.name, self.definition.kind == "constant"
 
 

@@ -273,7 +273,7 @@ class _SideChecker:
     def _run_once(
         self, files: dict[str, bytes], targets: Sequence[str], rules: Sequence[str]
     ) -> bytes:
-        """What oxlint says of these files: as it said before of the very same ones, or from a run."""
+        """The stored output of oxlint for the very same files and rules, else that of a run."""
         index = self.context.index
         key = _digest_input(files, targets, rules) if index is not None else ""
         if index is not None and (kept := index.get([key])):
@@ -310,7 +310,7 @@ def _read_globals() -> bytes:
 def _digest_input(files: Mapping[str, bytes], targets: Sequence[str], rules: Sequence[str]) -> str:
     """A key of all that oxlint's output depends on: the programs, how they are started, and each byte that they may read."""
     programs = [Path(p).resolve() for p in map(find_program, ("oxlint", "tsgolint")) if p]
-    # the time of the last change of status tells a new version of the same size from the old one
+    # the ctime tells a new version from an old one of the same size
     versions = [(str(p), p.stat().st_size, p.stat().st_ctime_ns) for p in programs]
     started = [versions, _OPTIONS, _TYPE_OPTIONS, _make_config(rules), [*targets], len(files)]
     digest = hashlib.sha256(json.dumps(started).encode())

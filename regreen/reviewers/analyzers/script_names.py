@@ -267,7 +267,7 @@ class ScriptProgram:
         return self._functions[name]
 
     def _find_defining_files(self, name: str) -> Iterator[str]:
-        """The files that may define a function of a name. Most files only call it, and are left before they are searched."""
+        """The files that may define a function of a name. A cheap pattern skips those that only call it."""
         word = re.escape(name)
         # the name comes first, so that `re` looks for it as for a text
         looks_defined = re.compile(

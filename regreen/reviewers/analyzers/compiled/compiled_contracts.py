@@ -272,7 +272,7 @@ class ScriptContracts:
 
 
 def _compile_import(path: str) -> tuple[bytes, re.Pattern[bytes]]:
-    """What stands in each file that imports this one, and a pattern of it; an index is also meant by `.` and `..`."""
+    """A word and a pattern that each importer of this file holds; an index has no pattern, since `.` and `..` mean it too."""
     stem = _path_stem(path).encode()
     is_index = posixpath.basename(path).startswith("index.")
     end = rb"(?:[.?/][^'\"\n]{0,200})?['\"]"
