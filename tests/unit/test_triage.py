@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+from threading import Event
+
 import pytest
 
+from regreen.domain.errors import Cancelled
+from regreen.domain.job_control import DeadlineEvent, StopCondition
 from regreen.domain.models import Failure, RunResult
-from regreen.fixers.triage import judge_runs, read_npm_ci_options
+from regreen.fixers.case import InitialFailure
+from regreen.fixers.triage import TriageResult, find_refused_lock, judge_runs, read_npm_ci_options
 from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial
+from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 TRIAL = Trial(("pytest", "-q"))
 TEST = "tests/test_sql.py::TestSql::test_write"
@@ -59,3 +67,20 @@ def test_only_a_plain_call_of_npm_ci_is_held_against_the_lock(
     lines: str, options: str | None
 ) -> None:
     assert read_npm_ci_options(lines) == options
+
+
+def test_what_is_green_stays_green_where_no_time_is_left_for_its_lock(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    rev = repository.commit("start", {".github/workflows/ci.yml": "- run: npm ci\n"})
+    asked = job(rev, "true", setup="npm ci || npm install --no-fund")
+    green = TriageResult(InitialFailure("true", 0), "already_green")
+    now = time.monotonic()
+
+    def look(stop: StopCondition) -> TriageResult:
+        box = sandbox_or_skip()
+        return find_refused_lock(asked, green, rev, git=repository.open(), sandbox=box, stop=stop)
+
+    assert look(StopCondition(now, DeadlineEvent(now, None))) is green
+    (cancelled := Event()).set()
+    with pytest.raises(Cancelled):
+        look(StopCondition(now + 60, cancelled))
