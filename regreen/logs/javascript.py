@@ -15,7 +15,7 @@ from regreen.logs.reader import (
     shorten_message,
 )
 
-_STACK_FRAME = re.compile(
+STACK_FRAME = re.compile(
     r"^ *(?:at|❯) (?:(?P<function>[^()]{1,200}?) \(?)?(?:webpack://[^\s():/]{0,100}/)?(?P<path>(?:file://)?[^\s():]*[^\s():/]\.[cm]?[jt]sx?):(?P<line>\d+):\d+\)?$"
 )
 _ERROR_KIND = re.compile(
@@ -69,7 +69,7 @@ class _OpenFailure:
 
     def add_frame(self, line: str) -> bool:
         """Take a line that is a frame of the stack."""
-        at = _STACK_FRAME.match(line)
+        at = STACK_FRAME.match(line)
         if at is None or len(self.frames) >= 50:
             return False
         where = parse_line_number(at["line"])

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 
 from regreen.domain.models import Failure, StackFrame
+from regreen.logs.javascript import STACK_FRAME
 from regreen.logs.reader import (
     FailureCollector,
     Kind,
@@ -259,8 +260,8 @@ class FailureBlock:
         self._lines += 1
         if self._lines > _MAX_LINES:
             return
-        place = _JVM_FRAME.match(line) or _DOTNET_FRAME.match(line) or _PHP_FRAME.match(line)
-        if place is not None:
+        frames = (_JVM_FRAME, _DOTNET_FRAME, _PHP_FRAME, STACK_FRAME)
+        if place := next(filter(None, (frame.match(line) for frame in frames)), None):
             called = place.groupdict().get("cls") or ""
             self._frames.append(
                 StackFrame(make_relative(place["path"]), parse_line_number(place["line"]), called)

@@ -348,18 +348,32 @@ CYPRESS = """\
      AssertionError: expected 10 to equal 12
       at Context.eval (webpack://app/./cypress/e2e/cart.cy.js:7:22)
 """
+UVU = """\
+\x1b[47m Cart \x1b[49m ✘ • \x1b[31m  (1 / 2)
+  \x1b[41m FAIL \x1b[49m\x1b[47m Cart \x1b[49m \x1b[2m"\x1b[22mtotals\x1b[2m"\x1b[22m
+    price is not defined
+\x1b[90m
+    at total (/work/src/cart.js:48:4)
+    at Object.handler (/work/test/cart.js:23:18)
+    at Number.runner (/work/node_modules/uvu/dist/index.js:77:16)\x1b[39m
+
+ Other • (1 / 1)
+
+  Total:     3
+"""
 
 
 @pytest.mark.parametrize(
     ("log", "where", "message"),
     [
+        (UVU, ("Cart totals", "error", "src/cart.js", 48), "price is not defined"),
         (RACE, ("TestParallel", "data race", "cache/cache.go", 21), "race detected"),
         (NODE_TAP, ("totals the cart", "AssertionError", "test/cart.test.mjs", 4), "Expected values to be strictly equal:\n10 !== 12"),
         (JUNIT_4, ("shop.CartTest.totals", "AssertionError", "CartTest.java", 21), "expected:<12> but was:<10>"),
         (JUNIT_4.replace("1) totals(", "1) totals[Number: any (1)]("), ("shop.CartTest.totals[Number: any (1)]", "AssertionError", "CartTest.java", 21), "expected:<12> but was:<10>"),
         (CYPRESS, ("cart totals", "AssertionError", "cypress/e2e/cart.cy.js", 7), "expected 10 to equal 12"),
     ],
-    ids=["go test -race", "node --test, TAP", "JUnit 4", "JUnit 4, parametrised", "cypress"],
+    ids=["uvu", "go test -race", "node --test, TAP", "JUnit 4", "JUnit 4, parametrised", "cypress"],
 )  # fmt: skip
 def test_a_runner_names_test_kind_and_place(
     log: str, where: tuple[str, str, str, int], message: str
