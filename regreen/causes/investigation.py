@@ -215,6 +215,9 @@ Advice = Literal["fix", "rebase", "rerun", "wait", "look"]
 _WHOLE = ""  # the name of the command itself, where no test has one
 _MAX_TESTS = 30
 _MAX_QUIET_RUNS = 3
+_MAX_BASE_RUNS_OF_FLAKE = (
+    5  # of ten flakes at rate .3 that the base has too, eight fail there by then
+)
 _MAX_SINGLE_PACKAGES = 4
 _SEARCH_TESTS = 12
 _LEAST_SEARCH_SECONDS = 30.0
@@ -285,6 +288,20 @@ class _Watched:
         """Whether a failure is one of those on head; any is, where head itself does not fail in one way."""
         return len(self.head) > 1 or failure_signature.matches_any(failure, self.head)
 
+    def describe_outcomes(self) -> str:
+        """How often it failed on head, and how it ended on the base."""
+        posterior = self.posterior
+        on_base = posterior.count_runs("base")
+        words = f"green on the base in {posterior.passed['base']} of {count_noun(on_base, 'run')}"
+        if posterior.known.is_new:
+            words = "absent on the base"
+        elif self.other_on_base:
+            words = f"red for another reason on the base ({self.other_on_base[:200]})"
+        elif not on_base:
+            words = "not run on the base"
+        on_head = count_noun(posterior.count_runs("head"), "run")
+        return f"red on head in {posterior.failed['head']} of {on_head}, {words}"
+
     def ended_like(self, other: _Watched) -> bool:
         """Whether both failed and passed equally often at each place."""
         mine, its = self.posterior, other.posterior
@@ -349,6 +366,9 @@ class Investigation:
         self._count_outcomes("head", first)
         if not any(one.posterior.failed["head"] for one in self._tests.values()):
             return self._rerun_and_judge_unreproduced()
+        return self._run_until_clear_and_judge()
+
+    def _run_until_clear_and_judge(self) -> RedCause:
         try:
             self._run_until_clear()
         except SetupFailed as error:
@@ -468,7 +488,10 @@ class Investigation:
         return " < ".join(lines)
 
     def _run_until_clear(self) -> None:
-        """Run until it is known that the change is to blame, or for each test what is."""
+        """Run until it is known that the change is to blame, or for each test what is.
+
+        Flaky tests that the change is linked to run on the base too: a failure there shows that it did not make them so.
+        """
         narrowed = self._trial is not self._case.trial
         while len(self._runs) < self._case.max_runs and self._stop.left > 1:
             if (
@@ -479,13 +502,15 @@ class Investigation:
                 self._record_moved_packages(self._find_moved_packages())  # before main is blamed
             causes = {name: one.posterior.find_cause() for name, one in self._tests.items()}
             unclear = [self._tests[name] for name, cause in causes.items() if cause is None]
-            if not unclear or "change" in causes.values():
+            if "change" in causes.values() or not (unclear or self._may_clear_flakes(causes)):
                 return
-            place = self._choose_place(unclear)
+            place = self._choose_place(unclear) if unclear else "base"
             try:
                 run = self._run_and_record(place, self._make_trial_for_place(place))
             except SetupFailed as error:
                 if place != "head_old_versions":
+                    if not unclear:
+                        return
                     raise
                 self._say(f"the packages of the last green run cannot be installed: {error}")
                 self._record_moved_packages(())
@@ -504,6 +529,19 @@ class Investigation:
                 self._trial, narrowed = self._case.trial, False
                 continue
             self._count_outcomes(place, run)
+
+    def _may_clear_flakes(self, causes: Mapping[str, Cause | None]) -> bool:
+        """Whether another run of the base may show that the change did not make the flaky tests so, where all are flaky."""
+        is_open = any(
+            one.posterior.may_be_made_flaky and not one.posterior.known.is_new
+            for one in self._tests.values()
+        )
+        return (
+            is_open
+            and set(causes.values()) == {"flaky"}
+            and sum(one.where == "base" for one in self._runs) < _MAX_BASE_RUNS_OF_FLAKE
+            and self._stop.left > 2 * self._runs[-1].run.result.seconds
+        )
 
     def _tells_outcome_of_test(self, name: str, run: CommandRun, place: Place) -> bool:
         """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
@@ -565,17 +603,7 @@ class Investigation:
             undecided = by_cause.pop(None, [])
             names = [*names, *(name for name in undecided if self._tests[name].ended_like(one))]
             undecided = [name for name in undecided if name not in names]
-            words = (
-                "absent on the base"
-                if one.posterior.known.is_new
-                else f"green on the base in {one.posterior.passed['base']} of {count_noun(one.posterior.count_runs('base'), 'run')}"
-            )
-            if one.other_on_base:
-                words = f"red for another reason on the base ({one.other_on_base[:200]})"
-            reason = _describe_tests(
-                names,
-                f"red on head in {one.posterior.failed['head']} of {count_noun(one.posterior.count_runs('head'), 'run')}, {words}",
-            )
+            reason = _describe_tests(names, one.describe_outcomes())
             others = self._describe_undecided(undecided) if undecided else ""
             return self._make_cause("change", reason + flakes + others, "fix")
         if names := by_cause.get("main"):
@@ -583,16 +611,29 @@ class Investigation:
         if "world" in by_cause:
             return self._judge_moved_package()
         if names := by_cause.get("flaky"):
-            one = self._tests[names[0]]
-            rate = one.posterior.estimate_rate()
-            reason = _describe_tests(
-                names,
-                f"red in {sum(one.posterior.failed.values())} of {one.posterior.count_runs('head', 'base')} runs of unchanged code",
-            )
-            return replace(self._make_cause("flaky", reason, "rerun"), rate=rate)
+            return self._judge_flakes(names)
         return self._make_cause(
             "unknown", f"{len(self._runs)} runs did not tell the causes apart", "look"
         )
+
+    def _judge_flakes(self, names: Sequence[str]) -> RedCause:
+        """Only what failed on the base, or nothing links to the change, was not made flaky by it for certain."""
+        may_be_made = [name for name in names if self._tests[name].posterior.may_be_made_flaky]
+        one = self._tests[(may_be_made or names)[0]]
+        posterior = one.posterior
+        if may_be_made:
+            others = [name for name in names if name not in may_be_made]
+            beside = f"; flaky beside it: {_list_tests(others)}" if others else ""
+            reason = _describe_tests(may_be_made, one.describe_outcomes()) + beside
+            found = self._make_cause("flaky", reason, "look")
+        else:
+            reason = _describe_tests(
+                names,
+                f"red in {sum(posterior.failed.values())} of {posterior.count_runs('head', 'base')} runs of unchanged code",
+            )
+            found = self._make_cause("flaky", reason, "rerun")
+        places: tuple[Place, ...] = ("head",) if may_be_made else ()
+        return replace(found, rate=posterior.estimate_rate(*places))
 
     def _judge_red_base(self, names: Sequence[str], flakes: str) -> RedCause:
         is_base = self._case.head == self._case.base
@@ -642,7 +683,7 @@ class Investigation:
             self._count_outcomes("head", run)
             if run.failed:
                 self._watch_tests_failing_in(run)
-                return self._judge_observations()
+                return self._run_until_clear_and_judge()
         log = self._case.log
         runs = len(self._runs)
         if log is not None and log.kind == "infra":
@@ -668,12 +709,12 @@ class Investigation:
 
     def _watch_tests_failing_in(self, run: CommandRun) -> None:
         """Both outcomes were seen at one commit: what failed in this run passed in the others."""
-        names = sorted(run.failing - {_WHOLE}) or [_WHOLE]
-        passed = sum(not one.run.failed for one in self._runs)
-        self._tests = {}
-        for name in names[:_MAX_TESTS]:
-            one = CausePosterior.of_head_runs(failed=1, passed=passed)
-            self._tests[name] = _Watched(one)
+        names = (sorted(run.failing - {_WHOLE}) or [_WHOLE])[:_MAX_TESTS]
+        known = read_circumstances(self._git, self._case.base, self._case.head, run, names)
+        self._tests = {name: _Watched(CausePosterior(known[name])) for name in names}
+        for one in self._tests.values():
+            one.posterior.passed["head"] = sum(not seen.run.failed for seen in self._runs)
+        self._count_outcomes("head", run)
 
     def _judge_moved_package(self) -> RedCause:
         moved = self._moved or ()

@@ -69,6 +69,11 @@ class Circumstances:
     moved: bool = False
     names_moved: bool = False
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether the change may reach what fails: it brings the test, or something links the two."""
+        return self.is_new or (self.link != "none" and not self.documents_only)
+
 
 @dataclass
 class CausePosterior:
@@ -125,6 +130,11 @@ class CausePosterior:
         enough = _NEW_TEST_SAID_AT if cause == "change" and self.known.is_new else _SAID_AT[cause]
         return cause if probability >= enough else None
 
+    @property
+    def may_be_made_flaky(self) -> bool:
+        """Whether the change may have made a flaky test so: it is linked to the test, which never failed on the base."""
+        return self.known.is_linked and not self.failed["base"]
+
     def choose_next_place(self) -> Place:
         """Where the next run tells most: head twice, because a flake shows there soonest; then where there were fewer runs."""
         if self.known.is_new or self.count_runs("head") < 2:
@@ -146,9 +156,10 @@ class CausePosterior:
         whole = sum(masses.values())
         return {cause: mass / whole for cause, mass in masses.items()}
 
-    def estimate_rate(self) -> tuple[float, float, float]:
-        """The failure rate over all places: mean, and a central interval of 90 % (uniform prior)."""
-        failed, passed = sum(self.failed.values()), sum(self.passed.values())
+    def estimate_rate(self, *places: Place) -> tuple[float, float, float]:
+        """The failure rate at these places, else at all: mean, and a central interval of 90 % (uniform prior)."""
+        failed = sum(self.failed[place] for place in places or _PLACES)
+        passed = sum(self.passed[place] for place in places or _PLACES)
         grid = [(at + 0.5) / 1000 for at in range(1000)]
         masses = [rate**failed * (1 - rate) ** passed for rate in grid]
         whole, running = sum(masses), 0.0

@@ -19,7 +19,7 @@ from jinja2 import ChainableUndefined, Environment, PackageLoader
 from markupsafe import Markup
 
 from regreen.bisect.report import RUN_PARTS
-from regreen.bot.messages.causes import is_unreproduced
+from regreen.bot.messages.causes import is_unreproduced, may_be_made_flaky
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
@@ -153,6 +153,8 @@ def name_cause(cause: Mapping[str, Any]) -> str:
     verdict = str(cause.get("verdict") or "unknown").replace("_", " ")
     if is_unreproduced(cause):
         return "a flaky test or CI's environment"
+    if may_be_made_flaky(cause):
+        return "a flaky test, perhaps made so by the change"
     return _CAUSE_WORDS.get(verdict, verdict)
 
 

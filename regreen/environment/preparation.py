@@ -52,6 +52,7 @@ _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _OWN_TEST_SHARE = 0.25
 _MAX_COMPLETIONS = 6
+_GIVEN = frozenset({CONFIG_PATH, "--setup"})
 _NO_TESTS_EXIT_CODE = 5  # pytest's, and unittest's since Python 3.12
 
 
@@ -334,6 +335,12 @@ class CompletedTrial:
         return tuple(self.document.get("notes", ()))
 
     @property
+    def is_setup_inferred(self) -> bool:
+        """Whether neither a person nor the configuration wrote the setup."""
+        source: str = self.document.get("sources", {}).get("setup", CONFIG_PATH)
+        return source not in _GIVEN
+
+    @property
     def doubt(self) -> str:
         """Why a test of the change may fail for its environment; "" where it may not."""
         return next(iter(self.notes), "") if self.unused or self.altered else ""
@@ -458,9 +465,7 @@ def render_environment(document: Mapping[str, Any] | None) -> str:
         return ""
     parts = [f"Environment: {escape_line(note)}" for note in document.get("notes", ())]
     sources: Mapping[str, str] = document["sources"]
-    inferred = {
-        name: place for name, place in sources.items() if place not in {CONFIG_PATH, "--setup"}
-    }
+    inferred = {name: place for name, place in sources.items() if place not in _GIVEN}
     if inferred:
         places = html.escape(
             to_plain_line(", ".join(dict.fromkeys(inferred.values()))), quote=False

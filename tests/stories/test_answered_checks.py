@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import tarfile
+from collections.abc import Iterable
+from itertools import chain
 
 import pytest
 from regreen_playground.acts.actions import JobReport
 
 from regreen.bot.open_tasks import list_open_tasks
+from regreen.domain.models import BoxLimits, PreparedEnv
+from regreen.domain.ports import Box
 from regreen.domain.state_records import OpenRepair
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, SeenPull, Story, proven_sandbox, shown_job, shown_page
@@ -112,6 +117,57 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     notes = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert any(note.startswith("not the change's: flaky") for note in notes)
     assert {job.state for job in story.regreen.store.jobs(kinds=("why",))} == {"done"}
+
+
+class _NumberedBoxes(Prepared):
+    """This machine's sandbox, with the number of each box in its tree: what reads it fails in every second run."""
+
+    def open(self, env: PreparedEnv, tree: Iterable[bytes], limits: BoxLimits | None = None) -> Box:
+        self._seen.append(("", ""))
+        number = str(self._seen.count(("", ""))).encode()
+        file = tarfile.TarInfo("box_number")
+        file.size = len(number)
+        return self._inner.open(env, chain([file.tobuf(), number.ljust(512, b"\0")], tree), limits)
+
+
+_EVERY_SECOND = "from pathlib import Path\n\n\ndef total(prices):\n    odd = int(Path('box_number').read_text()) % 2\n    return sum(prices) + odd\n"
+_HARMLESS = "\n\ndef largest(prices):\n    return max(prices)\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "change", "seen", "advice"),
+    [
+        ({}, {"shop/prices.py": _EVERY_SECOND}, "Flaky, perhaps since this change: ", "Whether the change made it flaky is not known."),
+        ({"shop/prices.py": _EVERY_SECOND}, {"shop/prices.py": _EVERY_SECOND + _HARMLESS}, "Flaky: ", "The change is not the cause."),
+    ],
+    ids=["made by the change", "older"],
+)  # fmt: skip
+def test_a_flake_is_said_to_be_older_than_the_change_only_where_the_base_shows_it(
+    base: dict[str, str], change: dict[str, str], seen: str, advice: str, tell: Tell
+) -> None:
+    boxes = proven_sandbox().with_tracing(lambda sandbox: _NumberedBoxes(sandbox, []))
+    story = tell(None, boxes)
+    (granted,) = story.state.installations.values()
+    granted.permissions["actions"] = "write"
+    story.configures("review: {enabled: false}\n")
+    story.commits({".github/workflows/ci.yml": _WORKFLOW, **base})
+    pull = story.pull(change)
+    story.says("alice", "/why", on=pull)
+    story.work()
+    title, text = _answer(story, pull)
+    assert (title[: len(seen)], advice in text) == (seen, True)
+    assert ("The change is not the cause" in text) == bool(base)
+    assert ("green on the base in 5 of 5 runs" in text) == (not base)
+    assert "Run the failed jobs again" not in text, "no job failed"
+    assert "run it again where it runs" not in text, "no CI ran"
+    assert re.search("Reproduce: `regreen why --base [0-9a-f]{12} --head [0-9a-f]{12} -- ", text)
+    _ci_fails(story, pull)
+    story.work()
+    title, text = _answer(story, pull)
+    assert (title[: len(seen)], advice in text) == (seen, True)
+    assert [run.attempt for run in story.state.repository(REPO).runs] == [1 + bool(base)]
+    (note,) = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
+    assert note.startswith("not the change's" if base else "not known to be the change's")
 
 
 def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> None:

@@ -55,6 +55,24 @@ def test_the_cause_is_named_when_the_runs_show_it(
     assert posterior(head, base, **known).find_cause() == cause
 
 
+@pytest.mark.parametrize(
+    ("base", "known", "may_be_made"),
+    [
+        ("", {"link": "statement"}, True),
+        ("PPPPP", {"link": "file"}, True),
+        ("PPPPF", {"link": "line"}, False),
+        ("", {"is_new": True}, True),
+        ("P", {}, False),
+        ("P", {"link": "file", "documents_only": True}, False),
+    ],
+)
+def test_only_a_failure_on_the_base_or_no_link_shows_that_a_flake_is_not_the_changes(
+    base: str, known: dict[str, object], may_be_made: bool
+) -> None:
+    found = posterior("FP", base, **known)
+    assert (found.find_cause(), found.may_be_made_flaky) == ("flaky", may_be_made)
+
+
 def test_what_passes_alone_is_rather_a_flake() -> None:
     found = posterior("FFF", "PP", link="file")
     assert found.find_cause() == "change"
@@ -104,6 +122,7 @@ def test_the_rate_is_stated_with_its_interval() -> None:
     mean, low, high = posterior("FP", "PP").estimate_rate()
     assert low < mean < high
     assert mean == pytest.approx(1 / 3)
+    assert posterior("FP", "PPPPP").estimate_rate("head")[0] == pytest.approx(1 / 2)
 
 
 @pytest.mark.parametrize(

@@ -541,8 +541,22 @@ def test_a_rate_says_how_many_runs_it_is_from() -> None:
     )
     cause["runs"] = [{**run, "outcome": "pass"}] * 3
     check = messages.cause_check("a" * 40, [cause])
-    assert "(90% interval, from 3 runs here and the red one in CI)" in check.summary
+    rate = "If it is flaky, the test fails in 8% to 66% of its runs (90% interval, from 3 runs here and the red one in CI)."
+    assert f"\n\n{rate}" in check.summary, "a rate is that of a flake, which this may not be"
     assert "Run the failed jobs again." in check.summary
+
+
+def test_a_flake_that_the_change_may_have_made_is_not_waved_through() -> None:
+    cause = messages.make_cause_document(RedCause("flaky", "now red, now green", "look"))
+    runs = [{"where": where, "outcome": "fail", "signature": None} for where in ("head", "head", "base")]  # fmt: skip
+    more = {"checks": ["test"], "action": "", "repeat": "", "rate": (0.5, 0.14, 0.86), "runs": runs}
+    check = messages.cause_check("a" * 40, [cause | more])
+    assert check.title == "Flaky, perhaps since this change: now red, now green"
+    assert "Whether the change made it flaky is not known." in check.summary
+    assert "The change is not the cause" not in check.summary
+    assert "Run the failed jobs again" not in check.summary
+    assert "(90% interval, from 2 runs of head)" in check.summary, "the base may have another rate"
+    assert "perhaps since this change" in format_cause(cause | more)
 
 
 def test_what_was_red_in_ci_alone_is_not_called_flaky_for_certain() -> None:

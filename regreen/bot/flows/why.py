@@ -120,7 +120,9 @@ def explain_needless_repair(store: Store, repo: str, number: int | None, sha: st
     known = _read_answer(store, repo, number, sha).get("causes", [])
     verdicts = [cause["verdict"] for cause in known]
     if verdicts and all(verdict in _NOT_OF_CHANGE for verdict in verdicts):
-        return f"not the change's: {verdicts[0]}, {known[0]['reason']}"
+        is_open = any(messages.may_be_made_flaky(cause) for cause in known)
+        whose = "not known to be the change's" if is_open else "not the change's"
+        return f"{whose}: {verdicts[0]}, {known[0]['reason']}"
     return ""
 
 
@@ -164,10 +166,11 @@ class _RedCheck:
         ]
 
 
-def _repeat_command(base: str, head: str, trial: Trial) -> str:
-    """The command that asks again, with what the repository itself wrote of a workflow's step."""
+def _repeat_command(base: str, head: str, trial: Trial, tests: CompletedTrial | None) -> str:
+    """The command that asks again, with what the repository itself wrote of a workflow's step; an inferred setup is inferred again."""
     command = trial.command if trial.title is None else ("sh", "-c", trial.command_line)
-    return messages.reproduce_cause(base, head, trial.setup_to_type, command)
+    setup = "" if tests is not None and tests.is_setup_inferred else trial.setup_to_type
+    return messages.reproduce_cause(base, head, setup, command)
 
 
 def _explain_no_failure(of_branch: Sequence[WorkflowRun], sha: str) -> str:
@@ -288,7 +291,7 @@ class _WhyFlow:
                 case, git=git, sandbox=sandbox, stop=self._stop, say=self.job.report_progress
             ).find_cause()
         page = self.services.job_page_url(self.job.record.id)
-        repeat = _repeat_command(tip, merge, tests.trial)
+        repeat = _repeat_command(tip, merge, tests.trial, tests)
         # No ordinary clone has GitHub's merge, and its ref leads elsewhere after the next push.
         if repeat:
             repeat = f"git fetch origin {merge} && {repeat}"
@@ -434,7 +437,7 @@ class _WhyFlow:
         document = messages.make_cause_document(
             found, found.capsule.digest if found.capsule else None
         )
-        repeat = repeat or _repeat_command(base, self._sha, trial)
+        repeat = repeat or _repeat_command(base, self._sha, trial, tests)
         action = self._name_remedy(found.verdict, group)
         return {**document, "action": action, "repeat": repeat}
 
@@ -490,7 +493,7 @@ class _WhyFlow:
         )
 
     def _rerun(self, groups: dict[str, list[_RedCheck]], causes: dict[str, dict[str, Any]]) -> None:
-        """Run the failed jobs of a run again, once, where nothing that failed in it is the change's or main's."""
+        """Run the failed jobs of a run again, once, where nothing that failed in it may be the change's or main's."""
         by_run: dict[int, WorkflowRun] = {}
         keys: dict[int, list[str]] = {}
         for key, group in groups.items():
@@ -500,8 +503,13 @@ class _WhyFlow:
                 if run is not None:
                     by_run[run.id] = run
         for number, its in keys.items():
-            if {causes[key]["verdict"] for key in its} <= {"flaky", "infrastructure"}:
-                rerun, attempt = self._rerun_failed_jobs(by_run.get(number))
+            verdicts = {causes[key]["verdict"] for key in its}
+            is_open = any(messages.may_be_made_flaky(causes[key]) for key in its)
+            if verdicts <= {"flaky", "infrastructure"} and not is_open:
+                is_named = any(check.names_failure for key in its for check in groups[key])
+                rerun, attempt = (
+                    self._rerun_failed_jobs(by_run.get(number)) if is_named else ("nothing", 1)
+                )
                 note = messages.rerun_note(rerun, attempt)
                 for key in its:
                     causes[key] = {**causes[key], "action": note, "rerun": rerun}

@@ -28,7 +28,7 @@ _MAX_COMMAND_CHARS = 600
 _REPEAT_START = "<sub>Reproduce: "
 # the cause that an answer is named after, where the failing checks have several
 _GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
-RerunOutcome = Literal["asked", "off", "observed", "again", "refused", "elsewhere"]
+RerunOutcome = Literal["asked", "off", "observed", "again", "refused", "elsewhere", "nothing"]
 _HEADINGS = {
     "change": "This change broke it",
     "main": "The base branch fails too",
@@ -39,6 +39,7 @@ _HEADINGS = {
     "flaky": "Flaky",
 }
 _UNREPRODUCED = "Not reproduced here: flaky, or CI's environment differs"
+_MAYBE_MADE_FLAKY = "Flaky, perhaps since this change"
 _WHY_NEUTRAL = "it says why other checks failed, and blocks nothing even where it is required"
 _WHY_NEUTRAL_APPROVED = "it warns of what a merge would bring, and blocks none, required or not"
 _NEXT_STEP_QUIET = (
@@ -50,6 +51,7 @@ _ADVICE = {
     "wait": "The change is not the cause: the failure goes away when BRANCH is repaired.",
     "look": "A person has to look at it.",
 }
+_ADVICE_MAYBE_MADE_FLAKY = "Whether the change made it flaky is not known. Look at what the change does to what this test runs: when the test passes once more, that shows nothing."
 
 
 def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str, Any]:
@@ -83,6 +85,7 @@ def format_cause(document: Mapping[str, Any]) -> str:
     """The text on the terminal."""
     lines = [f"{document['verdict']}: {document['reason']}", f"  do: {document['do']}"]
     lines += [f"  {_UNREPRODUCED}"] if is_unreproduced(document) else []
+    lines += [f"  {_MAYBE_MADE_FLAKY}"] if may_be_made_flaky(document) else []
     lines += [f"  {text}" for text in (_describe_rate(document),) if text]
     lines += [
         f"  ran on {run['where'].replace('_', ' ')}: {run['signature'] or run['outcome']}"
@@ -206,6 +209,7 @@ def _name_cause(cause: Mapping[str, Any]) -> str:
     moved = package and f"{package['name']} {package['from']} -> {package['to']}"
     heading = f"{moved} broke it" if moved else _HEADINGS[cause["verdict"]]
     heading = _UNREPRODUCED if is_unreproduced(cause) else heading
+    heading = _MAYBE_MADE_FLAKY if may_be_made_flaky(cause) else heading
     return heading if cause["checks"] else "Nothing failed"
 
 
@@ -215,8 +219,10 @@ def _advise(cause: Mapping[str, Any], branch: str) -> str:
         whose = "" if cause["verdict"] == "unknown" else "The change is not the cause."
         if is_unreproduced(cause):
             whose = "It did not fail here, so whether the change is the cause is not known."
-        step = "" if cause.get("rerun") == "asked" else "Run the failed jobs again."
+        step = "" if cause.get("rerun") in {"asked", "nothing"} else "Run the failed jobs again."
         return f"{whose} {step}".strip()
+    if may_be_made_flaky(cause):
+        return _ADVICE_MAYBE_MADE_FLAKY
     if not package:
         where = code_span(branch, 100) if branch else "the base branch"
         return _ADVICE[cause["do"]].replace("BRANCH", where)
@@ -255,14 +261,23 @@ def is_unreproduced(cause: Mapping[str, Any]) -> bool:
     return cause.get("verdict") == "flaky" and "fail" not in seen
 
 
+def may_be_made_flaky(cause: Mapping[str, Any]) -> bool:
+    """Whether the change may have made a test flaky: it is linked to the test, which was not seen to fail on the base."""
+    return (cause.get("verdict"), cause.get("do")) == ("flaky", "look")
+
+
 def _describe_rate(cause: Mapping[str, Any]) -> str:
     if not cause["rate"]:
         return ""
     _, low, high = cause["rate"]
-    runs = f"{count_noun(len(cause['runs']), 'run')} here"
+    # the base runs a test that the change made flaky at another rate
+    of_head = may_be_made_flaky(cause)
+    count = sum(not of_head or run["where"] == "head" for run in cause["runs"])
+    runs = f"{count_noun(count, 'run')} {'of head' if of_head else 'here'}"
+    start = "The test fails"
     if is_unreproduced(cause):
-        runs += " and the red one in CI"
-    return f"The test fails in {low:.0%} to {high:.0%} of its runs (90% interval, from {runs})."
+        start, runs = "If it is flaky, the test fails", f"{runs} and the red one in CI"
+    return f"{start} in {low:.0%} to {high:.0%} of its runs (90% interval, from {runs})."
 
 
 def regression_note(schedule: str, issue: int) -> str:
@@ -284,5 +299,6 @@ def rerun_note(outcome: RerunOutcome, attempt: int = 1) -> str:
         "again": f"The failed jobs were not run again: this was attempt {attempt} already.",
         "refused": "The failed jobs could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
         "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",
+        "nothing": "No failed job is known here, so none was run again.",
     }
     return notes[outcome]
