@@ -571,7 +571,7 @@ def render_text(result: Bisection) -> str:
     if result.dependency:
         lines += [f"  package  {_format_package(result.dependency)}"]
     if result.verified:
-        lines += [f"  verified {result.verified.detail}"]
+        lines += [f"  {'verified' if _is_proven(result) else 'rerun   '} {result.verified.detail}"]
     if result.outcome in {"narrowed", "undecided"}:
         lines += [
             f"  suspect  {suspect.sha[:12]} {suspect.probability:.1%}"
@@ -615,7 +615,8 @@ def render_markdown(result: Bisection, next_steps: str = "") -> str:
     if result.dependency:
         lines += [f"- package: {_escape_markup(_format_package(result.dependency))}"]
     if result.verified:
-        lines += [f"- verified: {_escape_markup(result.verified.detail)}"]
+        how = "verified" if _is_proven(result) else "run again"
+        lines += [f"- {how}: {_escape_markup(result.verified.detail)}"]
     if result.outcome in {"narrowed", "undecided"}:
         lines += [
             f"- suspect `{suspect.sha[:12]}` {suspect.probability:.1%}"

@@ -409,6 +409,8 @@ def test_what_a_revert_does_not_mend_opens_nothing(story: Story) -> None:
     story.work()
     assert story.pulls == []
     assert " fails since " in issue.comments[0]
+    assert "It cannot be reverted cleanly: repair it by hand." in issue.comments[0]
+    assert "verified" not in issue.comments[0]
 
 
 @pytest.mark.soak

@@ -479,7 +479,11 @@ def test_regressions() -> None:
     )
     proof = CulpritVerification(("rerun",), True, "reverting it (whole) on bbbbbbbbbbbb conflicts")
     body = messages.bisection_body(replace(found, verified=proof))
-    assert body.split("\n\n")[1].startswith("A plain revert of it does not help, or conflicts: ")
+    assert body.split("\n\n")[1] == "It cannot be reverted cleanly: repair it by hand."
+    assert "verified" not in body, "it is likely"
+    in_vain = replace(proof, detail=f"{proof.detail}; reverting it (its source alone) on bbbbbbbbbbbb does not help: exit 1")  # fmt: skip
+    said = messages.bisection_body(replace(found, verified=in_vain))
+    assert said.split("\n\n")[1] == "Reverting it does not help: repair it by hand."
     assert "git revert" not in body
     about = messages.describe_regression("nightly", "pytest -q", slow)
     body = messages.bisection_body(slow, note=about)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from regreen.bisect.report import measure_slowdown, render_markdown
-from regreen.bisect.result import Bisection
+from regreen.bisect.result import IN_VAIN, Bisection
 from regreen.bot.messages.causes import describe_repetition, has_repetition, make_command
 from regreen.bot.messages.markup import (
     add_verdict,
@@ -271,7 +271,10 @@ def bisection_body(
     elif command := undo_culprit(bisection):
         steps.insert(0, f"Revert it with `{command}`.")
     elif _is_revert_in_vain(bisection):
-        steps.insert(0, "A plain revert of it does not help, or conflicts: repair it by hand.")
+        assert bisection.verified is not None  # noqa: S101 - for mypy
+        is_made = IN_VAIN in bisection.verified.detail
+        why = f"Reverting it {IN_VAIN}" if is_made else "It cannot be reverted cleanly"
+        steps.insert(0, f"{why}: repair it by hand.")
     parts = [render_markdown(bisection, "\n\n".join(steps))]
     if environment := render_environment(bisection.environment):
         parts.append(environment)
