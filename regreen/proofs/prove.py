@@ -184,13 +184,17 @@ class TestProof:
 
 @dataclass(frozen=True, slots=True)
 class TriedMutant:
-    """A fault in a changed line, the first test that notices it, and the function that it is in, where that is known."""
+    """A fault in a changed line, the first test that notices it, and the function that it is in, where that is known.
+
+    `is_run`: not in a function that none of the tests runs.
+    """
 
     path: str
     line: int
     change: str
     killed_by: str | None
     function: str = ""
+    is_run: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -716,9 +720,37 @@ class _Proof:
             self.say(f"putting {len(faults)} faults into the changed lines")
             kill = self._kill if self._runner is None else self._kill_in_fresh_boxes
             self._candidates = kill(faults, own, deadline)
+            if self._runner is None:
+                self._mark_functions_not_run(own, deadline)
         self.mutants = tuple(mutant for mutant, _ in self._candidates)
         self._untried = len(faults) - len(self.mutants)
         self.seconds["mutants"] = time.monotonic() - started
+
+    def _mark_functions_not_run(self, own: Mapping[str, str], deadline: float) -> None:
+        """Tell a function that no test runs from one that tests run and whose faults they do not notice: make it raise."""
+        tried = [mutant for mutant, _ in self._candidates]
+        noticed = {(one.path, one.function) for one in tried if one.killed_by}
+        silent = {(one.path, one.function) for one in tried if one.function} - noticed
+        probes = [
+            (file.path, name, {file.path: text})
+            for file in self.parts.sources
+            if (names := {name for path, name in silent if path == file.path})
+            for name, text in isolation.run_in_child(_make_functions_raise, file, names)
+        ]
+        stop = StopCondition(deadline, self.cancel)
+        if not probes or stop.left < 1:
+            return
+        engine = self._make_engine(dict.fromkeys(own, "failed"), stop)
+        verdicts = engine.try_all([candidate for _, _, candidate in probes], seconds=stop.left)
+        not_run = {
+            (path, name)
+            for (path, name, _), verdict in zip(probes, verdicts, strict=False)
+            if verdict.green and verdict.how != "untried"
+        }
+        self._candidates = [
+            (replace(one, is_run=(one.path, one.function) not in not_run), candidate)
+            for one, candidate in self._candidates
+        ]
 
     def _kill(
         self, faults: list[tuple[TriedMutant, Candidate]], own: Mapping[str, str], deadline: float
@@ -987,16 +1019,33 @@ def _list_direct_faults(sources: Sequence[PatchedFile]) -> list[tuple[str, Candi
 
 def _stub_new_functions(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:
     """The file with one of its new functions made to return nothing."""
-    text, known = file.new or "", find_functions(file.old_tree)
-    lines = text.splitlines(keepends=True)
+    known = find_functions(file.old_tree)
     for name, node in find_functions(file.new_tree).items():
-        start, end = node.body[0].lineno, node.end_lineno or node.lineno
-        if name in known or start <= node.lineno or name.endswith("__init__"):
-            continue
-        indent = " " * node.body[0].col_offset
-        stubbed = "".join([*lines[: start - 1], f"{indent}return None\n", *lines[end:]])
-        if parse_python(stubbed) is not None:
+        is_new = name not in known and not name.endswith("__init__")
+        if is_new and (stubbed := _replace_body(file, node, "return None")):
             yield f"{name} returning nothing", {file.path: stubbed}
+
+
+def _make_functions_raise(file: PatchedFile, names: set[str]) -> list[tuple[str, str]]:
+    """For each of these functions the text in which it raises an error. Call it in a child process."""
+    functions = find_functions(file.new_tree).items()
+    made = [
+        (name, _replace_body(file, node, "raise RuntimeError"))
+        for name, node in functions
+        if name in names
+    ]
+    return [(name, text) for name, text in made if text]
+
+
+def _replace_body(file: PatchedFile, node: PythonFunction, statement: str) -> str:
+    """The text with one statement in the place of a function's body; "" where that cannot be parsed."""
+    lines = (file.new or "").splitlines(keepends=True)
+    start, end = node.body[0].lineno, node.end_lineno or node.lineno
+    if start <= node.lineno:
+        return ""
+    indent = " " * node.body[0].col_offset
+    text = "".join([*lines[: start - 1], f"{indent}{statement}\n", *lines[end:]])
+    return text if parse_python(text) is not None else ""
 
 
 def _take_back_places(file: PatchedFile) -> Iterator[tuple[str, Candidate]]:

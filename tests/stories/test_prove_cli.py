@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,25 @@ def test_each_new_test_is_judged_by_how_it_ends_without_the_change(made: Reposit
     words = ["replay", document["capsule"], "--repo", str(made.path)]
     again = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
     assert (again.stdout.split()[0], again.return_value) == ("same", 0)
+
+
+def test_a_function_that_no_test_runs_is_told_from_one_whose_faults_no_test_notices(
+    made: Repository,
+) -> None:
+    functions = "".join(f"\n\ndef {name}(a, b):\n    if a > b:\n        return a\n    return b\n" for name in ("largest", "called", "spare"))  # fmt: skip
+    test = "import calc\n\n\ndef test_largest():\n    calc.called(1, 2)\n    assert calc.largest(2, 1) == 2\n    assert calc.largest(1, 2) == 2\n"
+    base = made.commit("base", {"calc.py": "LIMIT = 1\n", "conftest.py": ""})
+    made.commit("largest", {"calc.py": "LIMIT = 1\n" + functions, "tests/test_calc.py": test})
+    options = ("--repo", str(made.path), "--base", base, "--setup", SETUP, "--format")
+    told = [CliRunner().invoke(cli, ["prove", *options, form], standalone_mode=False, catch_exceptions=False).stdout for form in ("json", "text")]  # fmt: skip
+    faults = json.loads(told[0])["mutants"]
+    assert {one["function"] for one in faults if not one["is_run"]} == {"spare"}
+    assert {one["function"] for one in faults if one["killed_by"] is None} >= {"called", "spare"}
+    assert "spare is not run by tests/test_calc.py" in told[1]
+    listed = [int(line) for line in re.findall(r"^  calc\.py:(\d+):", told[1], re.MULTILINE)]
+    first = f"LIMIT = 1\n{functions}".splitlines().index("def spare(a, b):") + 1
+    assert listed
+    assert max(listed) < first
 
 
 @pytest.mark.parametrize("changed", [{"calc.py": AFTER}, {"tests/test_calc.py": TESTS}])

@@ -426,6 +426,14 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     )
     assert "\n\nCost: no model; 5.0 s on this machine." in check.summary
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
+    idle = tuple(TriedMutant("calc.py", line, "pass", None, "spare", is_run=False) for line in (20, 21, 22))  # fmt: skip
+    part = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), (*mutants, *idle)), required=False)  # fmt: skip
+    assert part.title == "Proven, but spare is not run by its tests, and 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
+    assert part.summary.startswith("**Proven, but `spare` is not run by its tests, and 3 of 4 ")
+    assert "calc.py:20" not in part.summary, "what no test runs is said once"
+    only = proof_check("a" * 40, ProofResult("proven", "red", (shown,), (mutants[3], *idle)), required=False)  # fmt: skip
+    assert only.title == "Proven, but spare is not run by its tests"
+    assert "faults" not in only.summary
     red = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), mutants), required=True, failing=["test_b.test_sum"])  # fmt: skip
     assert red.conclusion == "neutral", "a commit with failing tests gets no green"
     assert red.title == "Proven by test_limit; faults in the changed lines are not judged: tests fail at this commit"  # fmt: skip

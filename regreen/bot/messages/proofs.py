@@ -31,13 +31,27 @@ def describe_mutants(result: ProofResult, show_path: Callable[[str], str] = str)
 
     `show_path` makes of a path, which comes from the pull request, what may stand in the text.
     """
-    total, by = len(result.mutants), _name_test_files(result, show_path)
-    lived = sum(mutant.killed_by is None for mutant in result.mutants)
-    if not total:
-        return ""
-    if not lived:
-        return f"all {total} faults in the changed lines are noticed by {by}"
-    return f"{lived} of {total} faults in the changed lines are not noticed by {by}"
+    by = _name_test_files(result, show_path)
+    lived, total = _count_faults(result)
+    how = f"{lived} of {total} faults in the changed lines are not" if lived else ""
+    how = how or (f"all {total} faults in the changed lines are" if total else "")
+    not_run = _describe_functions_not_run(result, show_path)
+    parts = [f"{how} noticed by {by}"] if how else []
+    return "; ".join([*parts, *([f"{not_run} by {by}"] if not_run else [])])
+
+
+def _count_faults(result: ProofResult) -> tuple[int, int]:
+    """How many faults no test noticed, and how many were tried, in what the tests run."""
+    tried = [mutant for mutant in result.mutants if mutant.is_run]
+    return sum(mutant.killed_by is None for mutant in tried), len(tried)
+
+
+def _describe_functions_not_run(result: ProofResult, show: Callable[[str], str] = str) -> str:
+    """The changed functions that none of the tests runs; "" where they run all."""
+    names = list(dict.fromkeys(one.function for one in result.mutants if not one.is_run))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    verb = "is" if len(names) == 1 else "are"
+    return f"{', '.join(map(show, names[:3]))}{more} {verb} not run" if names else ""
 
 
 def _name_test_files(result: ProofResult, show_path: Callable[[str], str]) -> str:
@@ -51,23 +65,28 @@ def _name_verdict(verdict: str) -> str:
 
 def describe_extent(result: ProofResult) -> str:
     """How much of the change the tests prove, where faults in it pass unnoticed; "" where all of it."""
-    lived = sum(mutant.killed_by is None for mutant in result.mutants)
-    if result.verdict != "proven" or not lived:
+    show_name = partial(code_span, limit=100)
+    if result.verdict != "proven" or not (head := _name_extent(result, show_name)):
         return ""
     noticed: dict[str, bool] = {}
     for mutant in result.mutants:
-        if name := mutant.function:
+        if (name := mutant.function) and mutant.is_run:
             noticed[name] = noticed.get(name, False) or mutant.killed_by is not None
     silent = [name for name, is_noticed in noticed.items() if not is_noticed]
-    names = ", ".join(code_span(name, 100) for name in silent[:5])
+    names = ", ".join(map(show_name, silent[:5]))
     more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
-    head = f"**{_name_extent(result)}**"
-    return f"{head}, all of those in {names}{more}." if silent else f"{head}."
+    return f"**{head}**, all of those in {names}{more}." if silent else f"**{head}**."
 
 
-def _name_extent(result: ProofResult) -> str:
-    lived = sum(mutant.killed_by is None for mutant in result.mutants)
-    return f"Proven, but {lived} of {len(result.mutants)} faults in the changed lines would pass unnoticed"
+def _name_extent(result: ProofResult, show: Callable[[str], str] = str) -> str:
+    """What the tests leave open of the change; "" for nothing."""
+    lived, total = _count_faults(result)
+    not_run = _describe_functions_not_run(result, show)
+    parts = [f"{not_run} by its tests"] if not_run else []
+    parts += (
+        [f"{lived} of {total} faults in the changed lines would pass unnoticed"] if lived else []
+    )
+    return f"Proven, but {', and '.join(parts)}" if parts else ""
 
 
 def format_proof(result: ProofResult) -> str:
@@ -75,7 +94,7 @@ def format_proof(result: ProofResult) -> str:
     lines = [f"{_name_verdict(result.verdict)}: {result.reason}", ""]
     for test in result.tests:
         lines += [f"  {test.test}", f"    {_name_verdict(test.verdict)}: {test.reason}"]
-    lived = [mutant for mutant in result.mutants if mutant.killed_by is None]
+    lived = [one for one in result.mutants if one.killed_by is None and one.is_run]
     if mutants_line := describe_mutants(result):
         lines += ["", f"{mutants_line}:" if lived else mutants_line]
         lines += [f"  {mutant.path}:{mutant.line}: {mutant.change}" for mutant in lived]
@@ -123,8 +142,9 @@ def proof_check(
     if mutants_line := describe_mutants(result, show_path):
         unnoticed = _list_unnoticed(result)
         if extent:  # the first line has the numbers
-            mutants_line = f"these faults are not noticed by {_name_test_files(result, show_path)}"
-        end = ":\n\n" if unnoticed else "."
+            by = _name_test_files(result, show_path)
+            mutants_line = f"these faults are not noticed by {by}" if unnoticed else ""
+        end = ":\n\n" if unnoticed else "." if mutants_line else ""
         how = (
             " (each line below was put in the place of the one in the change, and none of these tests failed)"
             if unnoticed
@@ -185,8 +205,8 @@ def _make_title(result: ProofResult, unjudged: str) -> str:
         return f"{_name_verdict(result.verdict).capitalize()}: {result.reason}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
     mutants_line = unjudged or describe_mutants(result)
-    if not unjudged and any(mutant.killed_by is None for mutant in result.mutants):
-        return _name_extent(result)
+    if not unjudged and (extent := _name_extent(result)):
+        return extent
     return f"Proven by {proven[0]}{others}" + (f"; {mutants_line}" if mutants_line else "")
 
 
@@ -194,7 +214,7 @@ def _list_unnoticed(result: ProofResult) -> list[str]:
     """A row for each line with faults that no test noticed, with the first of them."""
     lines: dict[tuple[str, int], list[str]] = {}
     for one in result.mutants:
-        if one.killed_by is None:
+        if one.killed_by is None and one.is_run:
             lines.setdefault((one.path, one.line), []).append(one.change)
     return [
         f"- {code_span(f'{path}:{line}', 200)}: {code_span(changes[0], 150)}"
