@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from regreen.bot.jobs.runner import Job
 from regreen.bot.messages.markup import has_marker
 from regreen.bot.posted_findings import (
     PostedFindings,
@@ -61,7 +62,7 @@ def withdraw_dismissal(services: Services, github: GitHub, finding: PostedFindin
     return left is not None and left.how in _DISMISSING_OUTCOMES
 
 
-def collect_feedback(services: Services, github: GitHub, number: int) -> None:
+def collect_feedback(services: Services, job: Job, github: GitHub, number: int) -> None:
     """Read thumbs and replies on our findings. A thumb down or a denial dismisses the finding for good."""
     remembered = PostedFindings(services.store, github.repo, number)
     posted = remembered.load_posted()
@@ -75,6 +76,8 @@ def collect_feedback(services: Services, github: GitHub, number: int) -> None:
         if how in _DISMISSING_OUTCOMES:
             if fingerprint not in known:  # else it is kept who dismissed it first, and when
                 remembered.dismiss(fingerprint, answer.login, answer.words)
+                what = f"{posted[fingerprint].id}, {answer.words}"
+                services.log_action(job, answer.login, "dismissed", what)
             remembered.close_threads(github, number, {fingerprint})
 
 
@@ -86,7 +89,7 @@ def record_fixed(services: Services, findings: Iterable[PostedFinding], text_of:
         outcomes.record_outcome(make_outcome(finding, how, services.clock.now()))
 
 
-def dismiss_by_thread(services: Services, event: ThreadChanged) -> str:
+def dismiss_by_thread(services: Services, job: Job, event: ThreadChanged) -> str:
     """Dismiss a finding whose thread a person with write access resolved, until the thread is reopened."""
     if event.actor.is_bot:
         return "ignored: a bot resolved or reopened the thread"
@@ -110,6 +113,8 @@ def dismiss_by_thread(services: Services, event: ThreadChanged) -> str:
         else:
             outcomes.withdraw_outcome(event.where.repo, event.number, fingerprint, "resolved")
             remembered.undo_dismissal(fingerprint, RESOLVED_REASON)
+        action = "dismissed" if event.resolved else "dismissal taken back"
+        services.log_action(job, event.actor.login, action, f"{finding.id}, its thread was {word}")
     return f"{word} by {event.actor.login}: {len(findings)} findings"
 
 

@@ -79,7 +79,7 @@ class EventHandler:
                 why = f"cancelled: the pull request was {event.change.replace('_', ' ')}"
                 stopped = job.cancel_earlier_jobs(why, comments=False)
                 feedback.collect_feedback(
-                    services, services.github_client(event.where, REVIEW_SCOPE), event.number
+                    services, job, services.github_client(event.where, REVIEW_SCOPE), event.number
                 )
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
@@ -123,7 +123,7 @@ class EventHandler:
             case RepositoryChanged() as event:
                 return maintenance.handle_repository_change(services, job, event)
             case ThreadChanged() as event:
-                return feedback.dismiss_by_thread(services, event)
+                return feedback.dismiss_by_thread(services, job, event)
             case Maintenance() as ask:
                 return self._maintain(job, ask.task)
             case Pinged():

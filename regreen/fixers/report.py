@@ -118,7 +118,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) 
     yield from _cause_lines(result)
     yield from _proof_table(result)
     if result.after and not _ran_tests(result):
-        yield "\nNot checked: the project's tests were not run with this patch."
+        yield "\nNot checked: the project's tests were not run with this patch, because no test command is known beside the command that failed."
     yield from _gate_lines(result)
     yield from _other_job_lines(result)
     if result.reflection:
@@ -155,6 +155,11 @@ def _cause_lines(result: FixResult) -> Iterator[str]:
         yield (
             f"\n{code_span(culprit.sha[:12])} ({about}) broke it, and this takes it back. If that change was "
             "meant, close this and update the failing tests instead."
+        )
+    if result.rung == "shrink":
+        yield (
+            "\nThis takes back a part of the change. If that part was meant, close this and update the failing "
+            "tests instead."
         )
     if result.reason:
         yield f"\n{_sanitize_text(result.reason)}"

@@ -224,6 +224,9 @@ def _check_proof(proof: PatchProof | None) -> Iterator[CheckReason]:
         yield CheckReason("verified", what)
     if proof.suite is not None:
         yield from _check_suite(proof.suite)
+    elif proof.facts is not None and proof.facts.is_layout:
+        what = "the project's tests were not run: the patch changes the layout alone"
+        yield CheckReason("suite", what, "note")
     for hunk in proof.unneeded:
         yield CheckReason("necessary", f"everything stays green without {hunk}")
     for test in proof.idle_tests:

@@ -82,7 +82,8 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     cost = "Cost: no model; 0.0 s on this machine."
     assert cost in patch.body, "the time of the job, whose clock stands still in a story"
     where = (
-        f"A verified patch is in #{patch.number}, a draft that merges into the branch `change`. "
+        f"Draft #{patch.number} makes the failing command pass (3 runs, each in a fresh sandbox). "
+        "It merges into the branch `change`. "
     )
     assert answer.startswith(where)
     said = story.says("alice", "/fix", on=pull)
@@ -350,7 +351,9 @@ def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) ->
     story.says("alice", "/fix", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.startswith("> `/fix`\n\nA verified patch is below. This branch belongs to a fork")
+    assert answer.startswith("> `/fix`\n\nThe patch below makes the failing command pass (3 runs, ")
+    assert "This branch belongs to a fork" in answer
+    assert "not run with this patch, because no test command is known beside" in answer
     assert "-import os" in answer
     assert len(story.pulls) == 1
 
@@ -378,6 +381,6 @@ def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
     story.work()
     patch = story.pulls[-1]
     assert patch.body.startswith("`python -m pytest -q` of #1 fails. "), "no CI job failed"
-    said = rf"\n\nA verified patch is in #{patch.number}, a draft that merges into the branch `change`\. The patch changes .+\. "
-    said += rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\. Review and"
+    said = rf"\n\nDraft #{patch.number} takes back a commit by alice: reverted {sha[:12]}\. With it the failing command passes .+\. It merges into the branch `change`\. The patch changes .+\. "
+    said += rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\. If that change was meant, close #{patch.number}\. Review and"
     assert re.search(said, pull.comments[-1]), pull.comments[-1]

@@ -265,6 +265,16 @@ def test_who_dismissed_by_a_thumb_or_a_reply_is_named_with_the_day(story: Story)
     assert f"; {by}by a reply, False positive: a test server" in shown
     assert "2 dismissed by the author of the change" in (pull.check.title or "")
     assert "with a thumb down" in shown_job(story, "review")
+    audit = [(e.asked_by, e.action, e.detail) for e in story.regreen.store.actions(repo=REPO)]
+    told = [
+        detail.partition(", ")[2]
+        for who, what, detail in audit
+        if (who, what) == ("alice", "dismissed")
+    ]
+    assert sorted(told) == ["by a reply, False positive: a test server", "with a thumb down"]
+    reviews = [detail.partition(" at ")[0] for _, what, detail in audit if what == "review"]
+    assert reviews[-1] == "2 new findings, 2 open", "newest first"
+    assert reviews[0] == "0 new findings, 0 open"
     wanted = finding(pull)
     story.says("alice", f"/undismiss {wanted}", on=pull)
     story.work()

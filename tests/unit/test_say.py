@@ -518,14 +518,18 @@ def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
     fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40, setup=setup)
     body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), 2)
     said = "; its text has the command that reproduces it."
-    assert (said in messages.fix_opened(7, "", branch="main", body=body)) == holds
-    assert said not in messages.fix_opened(7, "", branch="main", body=body, is_edited=True)
+    assert (said in messages.fix_opened(7, "", branch="main", claim="", body=body)) == holds
+    assert said not in messages.fix_opened(
+        7, "", branch="main", claim="", body=body, is_edited=True
+    )
 
 
 def test_a_commit_at_the_start_of_a_sentence_keeps_its_letters() -> None:
-    text = messages.fix_opened(7, "b687e32d1760 (Count income) broke it.", branch="main")
+    text = messages.fix_opened(7, "b687e32d1760 (Count income) broke it.", branch="main", claim="")
     assert " b687e32d1760 (Count income) broke it. Review" in text
-    assert " The base moved. Review" in messages.fix_opened(7, "the base moved", branch="main")
+    assert " The base moved. Review" in messages.fix_opened(
+        7, "the base moved", branch="main", claim=""
+    )
 
 
 def test_a_rate_says_how_many_runs_it_is_from() -> None:
@@ -584,7 +588,7 @@ def test_what_was_red_in_ci_alone_is_not_called_flaky_for_certain() -> None:
 def test_a_thread_that_a_bot_resolved_is_ignored_in_plain_words() -> None:
     event: Any = SimpleNamespace(actor=SimpleNamespace(is_bot=True))
     services: Any = None  # nothing is asked of GitHub
-    said = dismiss_by_thread(services, event)
+    said = dismiss_by_thread(services, services, event)
     assert said == "ignored: a bot resolved or reopened the thread"
 
 
@@ -609,7 +613,7 @@ def test_a_repair_says_which_files_it_changes() -> None:
     report = format_markdown(fix, is_waiting=True)
     for text in (
         messages.fix_body(fix, "test", "", format_markdown(fix, branch="b")),
-        messages.fix_opened(7, "", branch="main", patch=patch),
+        messages.fix_opened(7, "", branch="main", claim="works", patch=patch),
         messages.fix_awaits_approval(fix, "test", report),
     ):
         assert "The patch changes `shop/f0.py` (+0 -1), " in text.partition("\n\n")[0]
@@ -638,7 +642,10 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     assert messages.fix_or_revert_title("test", fix) == "Fix 3 tests: a, …"
     lint = Failure("a.py:1:8: F401", "F401", "unused", path="a.py", line=1)
     mixed = InitialFailure("ruff check", 1, (*failed.failures, lint))
-    unchecked = "Not checked: the project's tests were not run with this patch."
+    unchecked = (
+        "Not checked: the project's tests were not run with this patch, because no test command is "
+        "known beside the command that failed."
+    )
     style = FixResult("fixed", before=InitialFailure("ruff check", 1, (lint,)), rung="recipe")
     style = replace(style, after=PatchedRuns(0, 3))
     assert unchecked in format_markdown(style)
@@ -669,6 +676,38 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     assert f" left callers behind (the commit is {blame})" in format_markdown(followed)
     by_model = replace(fix, rung="model", culprit=culprit, cause="a sum starts at one")
     assert f"`{'c' * 12}` Count income into budgets ({blame})" in format_markdown(by_model)
+
+
+@pytest.mark.parametrize(
+    ("rung", "how", "claim"),
+    [
+        ("revert", "reverted cccccccccccc", "takes back a commit by Ada: reverted cccccccccccc"),
+        (
+            "shrink",
+            "took back 2 of the change's lines at a.py:1",
+            "takes back a part of this change: took back 2 of the change's lines at a.py:1",
+        ),
+    ],
+)
+def test_a_repair_that_takes_work_back_says_so_first(rung: Any, how: str, claim: str) -> None:
+    patch = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,1 @@\n-import os\n x = 1\n"
+    culprit = GuiltyCommit("c" * 40, "Count", "Ada") if rung == "revert" else None
+    failed = InitialFailure("pytest", 1, ())
+    tried = (Attempt(rung, how, "accepted", patch=patch),)
+    fix = FixResult("fixed", rung, patch, culprit=culprit, before=failed, attempts=tried)
+    said = messages.describe_claim(replace(fix, after=PatchedRuns(0, 3)))
+    runs = "(3 runs, each in a fresh sandbox)"
+    assert said == f"{claim}. With it the failing command passes {runs}"
+    opened = messages.fix_opened(7, "", branch="main", claim=said)
+    assert opened.startswith(f"Draft #7 {claim}. ")
+    assert "If that change was meant, close #7." in opened
+    waits = messages.fix_awaits_approval(fix, "test", "").partition("\n\n")[0]
+    assert f"It {claim}." in waits
+    draft = format_markdown(fix, branch="b")
+    assert re.search(r"If that (change|part) was meant, close this", draft)
+    plain = messages.describe_claim(replace(fix, rung="recipe", after=PatchedRuns(0, 3)))
+    assert plain == f"makes the failing command pass {runs}"
+    assert "was meant" not in messages.fix_opened(7, "", branch="main", claim=plain)
 
 
 def test_the_list_of_commands_says_what_each_does() -> None:

@@ -38,7 +38,7 @@ from regreen.domain.state_records import (
     RepairTry,
 )
 from regreen.environment.preparation import CompletedTrial
-from regreen.fixers.case import QUICK_MINUTES, GuiltyCommit
+from regreen.fixers.case import QUICK_MINUTES
 from regreen.fixers.ladder import FixJob, FixResult, fix_failure
 from regreen.fixers.report import format_markdown
 
@@ -154,15 +154,25 @@ def publish_approved(
         services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
     flow.workflow = pending.workflow
+    found = _find_proposal(services.store, pending)
     body = messages.approved_body(login, services.clock.now(), pending.body)
     try:
-        opened, reply = flow.open_draft(pending.patch, pending.title, body, "approved")
+        opened, reply = flow.open_draft(
+            pending.patch,
+            pending.title,
+            body,
+            "approved",
+            fix=_fix_from(found.body) if found else FixResult("fixed"),
+        )
     except (branches.BranchTaken, OnlyObserved) as error:
         return messages.command_not_run(str(error))
     services.store.remove(PendingPatch, repo=where.repo, place=place)
-    _note_opened(services.store, pending, opened.number, login)
+    if found is not None:
+        # both are known to belong together
+        shown = {**found.body, "opened": opened.number, "approved_by": login}
+        services.store.save_document(replace(found, body=shown))
     if place.startswith("@"):
-        _post_opened_check(github, target, opened.number, "approved")
+        _post_opened_check(github, target, opened.number, reply)
     else:
         done = messages.describe_approval(login, services.clock.now(), opened.number)
         settle_waiting_patches(github, services.store, int(place), done, on_pull=pending.on_pull)
@@ -170,14 +180,11 @@ def publish_approved(
     return reply
 
 
-def _note_opened(store: Store, approved: PendingPatch, number: int, login: str) -> None:
-    """Add the draft's number, and who approved it, to the result that proposed the patch, so that both are known to belong together."""
+def _find_proposal(store: Store, approved: PendingPatch) -> ResultDocument | None:
+    """The result that proposed the patch, if no draft was opened for it."""
     found = store.documents(repo=approved.repo, kind="fix", limit=50)
-    for document in found:
-        if document.body.get("patch") == approved.patch and not document.body.get("opened"):
-            body = {**document.body, "opened": number, "approved_by": login}
-            store.save_document(replace(document, body=body))
-            return
+    same = (d for d in found if d.body.get("patch") == approved.patch and not d.body.get("opened"))
+    return next(same, None)
 
 
 def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
@@ -282,10 +289,8 @@ def _post_failed_check(services: Services, github: GitHub, check: CheckRun) -> N
     services.store.save(FinishedWork("repair_check", f"{github.repo}@{check.head_sha}", ""))
 
 
-def _post_opened_check(github: GitHub, target: _FixTarget, number: int, cause: str) -> None:
-    check = messages.opened_repair_check(
-        target.sha, _repair_check_id(target), number, cause, target.branch
-    )
+def _post_opened_check(github: GitHub, target: _FixTarget, number: int, text: str) -> None:
+    check = messages.opened_repair_check(target.sha, _repair_check_id(target), number, text)
     github.post_check_run(check)
 
 
@@ -465,17 +470,16 @@ class _FixFlow:
         body = messages.fix_body(fix, failing, red.url, in_branch, self._target.number)
         is_waiting = bool(fix.outcome == "needs_human" and fix.patch and not self._target.fork)
         report = messages.fix_report(fix, format_markdown(fix, is_waiting=is_waiting))
+        claim = messages.describe_claim(fix)
         is_quiet = fix.outcome in _QUIET_OUTCOMES
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
-            answer = messages.fix_for_fork(report)
+            answer = messages.fix_for_fork(claim, report)
         elif fix.outcome == "fixed" and fix.patch:
             try:
-                draft, answer = self.open_draft(
-                    fix.patch, title, body, fix.cause or "", fix.culprit
-                )
+                draft, answer = self.open_draft(fix.patch, title, body, fix.cause or "", fix=fix)
                 self._save_fix(fix, draft.number)
             except (branches.BranchTaken, OnlyObserved) as error:
-                answer, is_quiet = messages.fix_withheld(str(error), report), False
+                answer, is_quiet = messages.fix_withheld(str(error), claim, report), False
         elif fix.outcome == "needs_human" and fix.patch:
             place = str(reply.number) if reply else f"@{self._target.sha}"
             self._wait_for_approval(place, fix.patch, title, body)
@@ -507,7 +511,7 @@ class _FixFlow:
         return f"{fix.outcome.replace('_', ' ')}: {fix.reason or fix.cause or fix.rung or ''}"
 
     def open_draft(
-        self, patch: str, title: str, body: str, cause: str, culprit: GuiltyCommit | None = None
+        self, patch: str, title: str, body: str, cause: str, *, fix: FixResult
     ) -> tuple[PullRequest, str]:
         """Push the patch to our branch, open a draft pull request, and return both with a message.
 
@@ -523,6 +527,7 @@ class _FixFlow:
             )
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
         git = self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
+        culprit = fix.culprit
         if culprit is not None and culprit.sha[:12] in cause:
             own = git.commits(target.pull.base_sha, target.sha) if target.pull else ()
             is_own = any(commit.sha == culprit.sha for commit in own)
@@ -567,16 +572,17 @@ class _FixFlow:
         services.store.save(replace(note, number=opened.number, workflow=self.workflow))
         if target.number is not None and self.workflow:
             ask_again(services, self._job, self._where, target.number, target.sha)
-        if services.store.find(FinishedWork, kind="repair_check", id=f"{repo}@{target.sha}"):
-            _post_opened_check(self._github, target, opened.number, cause)
         answer = messages.fix_opened(
             opened.number,
             cause,
             branch=target.branch,
+            claim=messages.describe_claim(fix),
             patch=patch,
             body=body,
             is_edited=is_edited,
         )
+        if services.store.find(FinishedWork, kind="repair_check", id=f"{repo}@{target.sha}"):
+            _post_opened_check(self._github, target, opened.number, answer)
         return opened, answer
 
     def _wait_for_approval(self, place: str, patch: str, title: str, body: str) -> None:

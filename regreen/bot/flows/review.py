@@ -336,7 +336,7 @@ class _ReviewFlow:
             changed = find_changed_paths(self._git, pull.base_sha, pull.head_sha)
             config = narrow_limits(config, changed)
         model = services.model(job, self._repository.full_name, pull.number, config, fork=pull.fork)
-        feedback.collect_feedback(services, self._github, pull.number)
+        feedback.collect_feedback(services, job, self._github, pull.number)
         weights, needed = OutcomeStore(services.store).learned_thresholds(
             self._repository.full_name, config.review.min_confidence
         )
@@ -488,7 +488,9 @@ class _ReviewFlow:
             self._remembered.record_posted(finding, text_of)
         shown = _describe_for_dashboard(check, standing, dismissed)
         self._save_review(review, {**shown, "fixed": [asdict(one) for one in fixed]})
-        detail = f"{count_noun(len(list_all_findings(review)), 'finding')} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
+        new = len(list_all_findings(review))
+        found = f"{count_noun(new, 'new finding')}, {new + len(still_open)} open"
+        detail = f"{found} at {pull.head_sha[:12]}, ${review.cost.usd:.3f}"
         self._desk.log_action(self._job, asked_by, "review", detail)
 
     def _post_review(self, review: Review, *, is_first: bool) -> str:

@@ -27,11 +27,13 @@ from regreen.domain.repo_config import CONFIG_PATH
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult, GuiltyCommit
 from regreen.fixers.report import capitalize_sentence, describe_blame, describe_changed_files
+from regreen.gate.publishing import TAKES_BACK
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
 _WAITING_MARK = make_marker("waits")
 """Hidden before and behind what says that a patch waits, which is replaced by what becomes of the patch."""
+_TAKES_BACK = "takes back"
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
@@ -92,16 +94,31 @@ def describe_origin(culprit: GuiltyCommit, *, is_own: bool) -> str:
     return f"It is {', '.join(filter(None, parts))}." if any(parts) else ""
 
 
+def describe_claim(fix: FixResult) -> str:
+    """What a patch does, and what was run to see it; the text begins with a verb."""
+    runs = fix.after.reruns if fix.after else 0
+    seen = f" ({count_noun(runs, 'run')}, each in a fresh sandbox)" if runs else ""
+    if fix.rung not in TAKES_BACK:
+        return f"makes the failing command pass{seen}"
+    author = fix.culprit.author if fix.culprit else ""
+    whose = "a commit" if fix.rung == "revert" else "a part of this change"
+    by = f" by {inline_prose(author)}" if author else ""
+    how = next((one.summary for one in fix.attempts if one.patch and one.patch == fix.patch), "")
+    how = f": {inline_prose(how)}" if how else ""
+    return f"{_TAKES_BACK} {whose}{by}{how}. With it the failing command passes{seen}"
+
+
 def fix_opened(
     number: int,
     cause: str,
     *,
     branch: str,
+    claim: str,
     patch: str = "",
     body: str = "",
     is_edited: bool = False,
 ) -> str:
-    """Where the patch is, the `branch` that it repairs, and the files that it changes.
+    """Where the patch is, what it does (`claim`), the `branch` that it repairs, and the files that it changes.
 
     It says so if the text, `body`, has the command that reproduces it. `is_edited`: somebody changed its title and text,
     which stay.
@@ -115,14 +132,16 @@ def fix_opened(
         else ""
     )
     how = f"Review and merge #{number} if you agree, or close it{where}."
-    draft = f"a draft that merges into the branch {code_span(branch)}"
+    if claim.startswith(_TAKES_BACK):
+        how = f"If that change was meant, close #{number}. {how}"
+    draft = f"It merges into the branch {code_span(branch)}."
     changes = f" {describe_changed_files(patch)}" if patch else ""
-    return f"A verified patch is in #{number}, {draft}.{changes}{note}{tail} {how}"
+    return f"Draft #{number} {claim}. {draft}{changes}{note}{tail} {how}"
 
 
-def fix_withheld(reason: str, report: str) -> str:
+def fix_withheld(reason: str, claim: str, report: str) -> str:
     """A patch whose draft somebody has changed."""
-    return f"A verified patch is below: {reason}.\n\n{report}"
+    return f"The patch below {claim}. It is only shown here: {reason}.\n\n{report}"
 
 
 def fix_awaits_approval(fix: FixResult, step: str, report: str, *, by_button: bool = False) -> str:
@@ -131,6 +150,8 @@ def fix_awaits_approval(fix: FixResult, step: str, report: str, *, by_button: bo
     what = code_span(_name_failing(fix, step), 200)
     waits = f" works and waits for approval**{inline_prose(_explain_wait(fix))}. Nothing was pushed. {how} opens it as a draft."
     changes = describe_changed_files(fix.patch or "")
+    if fix.rung in TAKES_BACK:
+        changes = f"It {describe_claim(fix)}. {changes}"
     return f"**A patch for {what}{_WAITING_MARK}{waits}{_WAITING_MARK} {changes}\n\n{report}"
 
 
@@ -188,11 +209,9 @@ def repair_approval_check(
     return replace(check, buttons=(Button("Approve", "Open this patch as a draft PR", "approve"),))
 
 
-def opened_repair_check(
-    head_sha: str, external_id: str, number: int, cause: str, branch: str
-) -> CheckRun:
-    """Where the repair is, once it was approved or a later attempt found it."""
-    title, text = f"The repair is in #{number}", fix_opened(number, cause, branch=branch)
+def opened_repair_check(head_sha: str, external_id: str, number: int, text: str) -> CheckRun:
+    """Where the repair is, once it was approved or a later attempt found it; `text` is that of `fix_opened`."""
+    title = f"The repair is in #{number}"
     return _make_repair_check(head_sha, external_id, title, text, "repaired", pull=number)
 
 
@@ -240,10 +259,10 @@ def approval_too_late(approved: str, head: str) -> str:
     )
 
 
-def fix_for_fork(report: str) -> str:
+def fix_for_fork(claim: str, report: str) -> str:
     """A patch for a branch that Regreen cannot push to."""
     return (
-        "A verified patch is below. This branch belongs to a fork, so nothing was pushed. "
+        f"The patch below {claim}. This branch belongs to a fork, so nothing was pushed. "
         "Its owner can apply the patch with `git apply`."
         f"\n\n{report}"
     )
@@ -324,9 +343,10 @@ def revert_title(subject: str) -> str:
 
 def revert_body(command: str, bisection: Bisection) -> str:
     """Why a commit is reverted, what was run on the result, and the command that repeats the search."""
-    head = "This reverts the commit that broke a test. With the revert on this branch the command passes:"
+    what, is_now = "broke a test", "the command passes"
     if bisection.slower:
-        head = "This reverts the commit that made a command slower. With the revert on this branch it is as fast as before:"
+        what, is_now = "made a command slower", "it is as fast as before"
+    head = f"This reverts the commit that {what}. If that change was meant, close this. With the revert on this branch {is_now}:"
     repeat = describe_repetition(reproduce_bisection(bisection))
     return "\n\n".join([head, fence_code(command, "sh"), render_markdown(bisection), *repeat])
 
