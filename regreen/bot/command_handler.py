@@ -294,7 +294,7 @@ def _unclear_arguments(name: CommandName, rest: str, prefix: str, line: int) -> 
 
 PublishFix = Callable[[Job, RepositoryRef, str, str], str | None]
 """Publishes the fix that waits on an issue or pull request ("7") or commit ("@SHA"); None where none waits."""
-RefreshCheck = Callable[[RepositoryRef, int, LoadedConfig], None]
+RefreshCheck = Callable[[RepositoryRef, int, LoadedConfig], str]
 """Posts the newest review's check run again, after a finding was dismissed."""
 
 _BUTTON_COMMANDS: dict[str, CommandName] = {
@@ -571,14 +571,15 @@ class CommandHandler:
         is_answered = undo and feedback.withdraw_dismissal(self._desk, github, finding)
         if not undo:
             self._record_dismissal(event, github, finding, reason)
-        self._refresh(event.where, event.number, context.loaded)
+        check = self._refresh(event.where, event.number, context.loaded)
         if undo:
             login = dismissed[finding.fingerprint].login
             return messages.finding_restored(finding.title, login, is_answered=is_answered)
         is_own = context.pull is not None and context.pull.author == context.login
         prefix = context.loaded.config.commands.prefix
         undo_with = f"{prefix}undismiss {finding.id}"
-        return messages.finding_dismissed(finding.title, undo_with, context.login if is_own else "")
+        own = context.login if is_own else ""
+        return messages.finding_dismissed(finding.title, undo_with, own, check)
 
     def _record_dismissal(
         self, event: CommentPosted, github: GitHub, finding: PostedFinding, reason: str

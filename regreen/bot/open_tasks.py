@@ -9,11 +9,12 @@ from html import escape
 from typing import Any
 
 from regreen.bot.flows.maintenance import parse_schedules
+from regreen.bot.flows.review import UNREADABLE_CONFIG
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, to_plain_line
-from regreen.domain.errors import UserError
+from regreen.domain.errors import NOT_STARTED, UserError
 from regreen.domain.events import CheckFailed, CheckPassed, Tick
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
 from regreen.domain.repo_config import Schedule
@@ -96,8 +97,8 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         for kind in ("why", "fix", "review", "bisect")
     }
     tasks += _list_culprits(store, recent["bisect"], now)
-    tasks += _list_red_bases([*recent["why"], *recent["fix"]], now)
-    tasks += _list_broken_configs(recent["review"], now)
+    tasks += _list_red_bases([*recent["why"], *recent["fix"], *recent["review"]], now)
+    tasks += _list_broken_configs(store, recent["review"], now, is_shown)
     newest: dict[tuple[str, str], PendingPatch] = {}
     patches = [p for p in store.find_all(PendingPatch) if is_shown(p.repo)]
     for patch in sorted(patches, key=lambda p: p.at, reverse=True):
@@ -109,9 +110,19 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
     for job in store.jobs(states=("failed",), kinds=asked_for):
         is_recent = now - job.created < _RECENT_FAILURES
         if is_recent and is_shown(job.repo) and not _was_repeated_with_success(store, job):
-            text = f"{KIND_TITLES[job.kind].split()[0]} failed: {job.note[:160]}"
-            tasks.append(OpenTask("failed", text, job.repo, job.number, job.id, job.created))
-    return tasks
+            tasks.append(_describe_failed_job(job))
+    # one refusal may concern many jobs of a repository
+    refused = {
+        (t.repo, t.text.partition(NOT_STARTED)[2]): t for t in tasks if NOT_STARTED in t.text
+    }
+    return [t for t in tasks if NOT_STARTED not in t.text or t in refused.values()]
+
+
+def _describe_failed_job(job: JobRecord) -> OpenTask:
+    kind, is_refused = KIND_TITLES[job.kind].split()[0], job.note.startswith(NOT_STARTED)
+    text = f"{kind} {'' if is_refused else 'failed: '}{job.note[:300]}"
+    state = "waiting" if is_refused else "failed"
+    return OpenTask(state, text, job.repo, job.number, job.id, job.created)
 
 
 def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
@@ -136,6 +147,8 @@ def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[Open
         seen.add(key)
         if is_red and now - document.at < _RECENT_FAILURES:
             text = f"Tests fail on `{branch}` too, not only in this pull request"
+            if document.kind == "review":
+                text = f"Tests fail at the merge base with `{branch}` too, not only in this pull request"
             if document.kind == "fix":
                 text = f"The branch `{branch}` fails, and no repair was found"
             text += _name_failing_tests(document)
@@ -152,6 +165,9 @@ def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
         if document.number is not None:  # then the title is a pull request's
             return "", None
         return str(body.get("title") or ""), _RED_BY_FIX.get(str(body.get("outcome")))
+    if document.kind == "review":
+        failing = body.get("fail_on_base")
+        return str(body.get("base_branch") or ""), True if failing else None
     causes = [cause for cause in body.get("causes") or () if isinstance(cause, dict)]
     if not isinstance(branch := body.get("base"), str):
         return "", None
@@ -167,22 +183,35 @@ def _name_failing_tests(document: ResultDocument) -> str:
     causes = [cause for cause in document.body.get("causes") or () if isinstance(cause, dict)]
     ran = [run for cause in causes for run in cause.get("runs") or () if isinstance(run, dict)]
     failed = [run.get("tests") or () for run in ran if run.get("where") == "base"]
-    tests = list(dict.fromkeys(str(test) for named in failed for test in named))
+    failed.append(document.body.get("fail_on_base") or ())
+    tests = list(dict.fromkeys(str(test) for named in failed for test in named if test))
     if not tests:
         return ""
     more = f" (+{len(tests) - 1} more)" if len(tests) > 1 else ""
     return f": {to_plain_line(tests[0], 160)}{more}"
 
 
-def _list_broken_configs(reviews: Sequence[ResultDocument], now: datetime) -> list[OpenTask]:
-    """Repositories whose newest recent review could not use their configuration."""
-    newest: dict[str, ResultDocument] = {}
-    for document in sorted(reviews, key=lambda one: one.at):
-        newest[document.repo] = document
+def _list_broken_configs(
+    store: Store,
+    reviews: Sequence[ResultDocument],
+    now: datetime,
+    is_shown: Callable[[str], bool],
+) -> list[OpenTask]:
+    """Repositories whose newest recent review could not use their configuration, or was not made because of it."""
+    newest: dict[str, OpenTask] = {}
+    for one in sorted(reviews, key=lambda one: one.at):
+        problem = str(one.body.get("config_problem") or "")
+        newest[one.repo] = OpenTask("red", problem, one.repo, None, one.job, one.at)
+    for job in store.jobs(states=("done",), kinds=("review",), limit=_MAX_CI_JOBS):
+        known = newest.get(job.repo)
+        is_later = known is None or known.since is None or job.created >= known.since
+        if is_shown(job.repo) and is_later and job.note.startswith(UNREADABLE_CONFIG):
+            text = f"Nothing is reviewed: {job.note.partition(': ')[2]}"
+            newest[job.repo] = OpenTask("red", text, job.repo, None, job.id, job.created)
     return [
-        OpenTask("red", str(problem), repo, None, document.job, document.at)
-        for repo, document in newest.items()
-        if (problem := document.body.get("config_problem")) and now - document.at < _RECENT_FAILURES
+        task
+        for task in newest.values()
+        if task.text and task.since and now - task.since < _RECENT_FAILURES
     ]
 
 

@@ -10,7 +10,7 @@ from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import observe_writes
 from regreen.bot.repository_settings import LoadedConfig, find_last_mode, load
 from regreen.bot.sandbox_trust import SandboxProvider
-from regreen.domain.errors import NoSandbox, OutsideError, UserError
+from regreen.domain.errors import NoSandbox, NotStarted, OutsideError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
     READ_SCOPE,
@@ -116,13 +116,13 @@ class Services:
         """Let no work begin whose repository has used up its minutes of today.
 
         Raises:
-            UserError: its jobs have taken `budget.minutes_per_day` minutes since midnight (UTC).
+            NotStarted: its jobs have taken `budget.minutes_per_day` minutes since midnight (UTC).
         """
         today = self.clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
         limit = config.budget.minutes_per_day
         if self.store.total_job_seconds(repo, today) >= limit * 60:
             message = f"this repository's jobs have used their {limit:g} minutes of today (`budget.minutes_per_day` in `{CONFIG_PATH}`); ask again after 00:00 UTC, or raise it"
-            raise UserError(message)
+            raise NotStarted(message)
 
     def measure_job(self, job: Job) -> float:
         """How many seconds the job's work has taken: the time that its check run, comment and page name."""

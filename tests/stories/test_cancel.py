@@ -70,7 +70,9 @@ def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinni
     runner = story.regreen.runner
     runner.report_stopped_jobs(runner.take_back_lost_jobs())  # a worker does this at its start
     assert pull.checks == {"Regreen": "neutral"}
-    assert pull.check.title == "Not reviewed: superseded by a newer push, or cancelled"
+    assert pull.check.title == "Not reviewed: cancelled"
+    said = pull.check.summary or ""
+    assert said.startswith("Cancelled by alice with /cancel. The comment `/review` starts a review")
 
 
 @pytest.mark.parametrize("how", ["/cancel", "dashboard"])

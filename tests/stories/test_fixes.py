@@ -212,7 +212,7 @@ def test_repairs_can_be_switched_off(story: Story) -> None:
     story.says("alice", "/fix", on=pull)
     story.work()
     assert len(story.pulls) == 1
-    assert "repairs are switched off" in pull.comments[0]
+    assert "The repair was not started: `/fix` is switched off by `fix.on`" in pull.comments[0]
 
 
 def _misspelt(story: Story) -> SeenPull:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from regreen_playground.world import Fault
 
+from regreen.bot.open_tasks import list_open_tasks
 from tests.stories.story import REPO, SeenPull, Story
 from tests.stories.test_reviews import FAULT
 
@@ -176,6 +177,11 @@ def test_no_work_begins_once_the_minutes_of_the_day_are_used(story: Story) -> No
         story.says("alice", command, on=pull)
         story.work()
         assert reason in pull.comments[-1], command
+        assert " was not started: " in pull.comments[-1]
+        assert "failed" not in pull.comments[-1]
+    assert pull.check.title == "Not reviewed: the review was not started"
+    (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert (task.state, " not started: this repository's jobs" in task.text) == ("waiting", True)
     story.says("alice", "/help", on=pull)
     story.work()
     assert reason not in pull.comments[-1], "what takes no time is answered"

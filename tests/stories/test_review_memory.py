@@ -179,7 +179,7 @@ def test_a_dismissal_is_named_and_counted_at_every_later_push(story: Story) -> N
         in row
     )
     assert '"dismissed": 1' in row
-    assert "dismissed by the author of the change" in (after.title or "")
+    assert "dismissed by alice, the author of the change" in (after.title or "")
     assert statistics(pull).split("|")[2] == score
     story.says("alice", f"/undismiss {wanted}", on=pull)
     story.work()
@@ -263,7 +263,7 @@ def test_who_dismissed_by_a_thumb_or_a_reply_is_named_with_the_day(story: Story)
     shown = pull.check.summary or ""
     assert f"; {by}with a thumb down\n" in shown
     assert f"; {by}by a reply, False positive: a test server" in shown
-    assert "2 dismissed by the author of the change" in (pull.check.title or "")
+    assert "2 dismissed by alice, the author of the change" in (pull.check.title or "")
     assert "with a thumb down" in shown_job(story, "review")
     audit = [(e.asked_by, e.action, e.detail) for e in story.regreen.store.actions(repo=REPO)]
     told = [

@@ -144,6 +144,8 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     story.says("alice", f"/dismiss {finding} it is a test server", on=pull)
     story.work()
     assert "\n\nDismissed: " in pull.comments[-1]
+    assert " The check `Regreen` is `success` now: No open findings, 1 " in pull.comments[-1]
+    assert (pull.check.summary or "").startswith("**No open findings.**")
     assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed, and still")[2]
     day = story.clock.now().strftime("%Y-%m-%d")
     assert f"; dismissed by `alice`, the author of this change, on {day}: it is a test server" in (
@@ -161,9 +163,16 @@ def test_a_broken_configuration_names_the_line_and_the_nearest_key(story: Story)
     pull = story.pull()
     story.work()
     assert pull.checks == {"Regreen": "neutral"}
-    assert "line 2: `review.drafst`: unknown key; did you mean 'drafts'?" in (
-        pull.check.summary or ""
-    )
+    said = pull.check.summary or ""
+    assert "line 2: `review.drafst`: unknown key; did you mean 'drafts'?" in said
+    assert "no valid file is known, so nothing is reviewed" in said
+    (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert (task.state, task.repo) == ("red", REPO)
+    assert task.text.startswith("Nothing is reviewed: .github/regreen.yml cannot be used (line 2: ")
+    story.configures("review: {drafts: true}\n")
+    story.pushes(pull, {"README.md": "# Again\n"})
+    story.work()
+    assert list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True) == []
 
 
 def test_a_broken_configuration_leaves_the_last_valid_one_in_force(story: Story) -> None:

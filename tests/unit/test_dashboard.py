@@ -23,6 +23,7 @@ from regreen.adapters.store.database import Database
 from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import serialize_work
+from regreen.bot.open_tasks import list_open_tasks
 from regreen.cli.why import download_capsule
 from regreen.dashboard.pages import make_dashboard
 from regreen.domain.errors import UserError
@@ -360,6 +361,19 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
         assert 'href="https://hub.example/o/r/issues/3"' in shown
         assert "A patch for `main` at `aaaaaaaaaaaa` waits for `/approve`: Fix it" in plain
         assert "failed: no such revision" in shown
+
+
+def test_a_review_that_saw_the_merge_base_fail_needs_a_person(store: Database) -> None:
+    body = {"headline": "1 test failing without the change too", "base_branch": "main"}
+    review = ResultDocument("review", "o/r", 4, "4@a", "review/o/r/4/1", _NOW, body)
+    store.save_document(replace(review, body=body | {"fail_on_base": ["t.py::test_a"]}))
+    (task,) = list_open_tasks(store, _NOW, lambda _: True)
+    said = (
+        "Tests fail at the merge base with `main` too, not only in this pull request: t.py::test_a"
+    )
+    assert (task.state, task.text, task.number) == ("red", said, 4)
+    store.save_document(replace(review, body=body | {"fail_on_base": []}))
+    assert list_open_tasks(store, _NOW, lambda _: True) == []
 
 
 def test_each_repository_says_how_much_needs_a_person_and_no_more_than_a_dozen_are_listed(

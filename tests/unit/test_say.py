@@ -326,12 +326,12 @@ def test_a_dismissed_finding_leaves_the_check() -> None:
         )
 
     check = check_of("bob")
-    assert check.title == "No findings; 1 high dismissed by ada"
+    assert check.title == "No open findings, 1 high dismissed by ada"
     assert (check.conclusion, check.annotations) == ("success", ())
     assert "Dismissed, and still counted in the statistics:" in (check.summary or "")
     assert "; dismissed by `ada`: it is meant" in (check.summary or "")
     own = check_of("ada")
-    assert own.title == "No findings; 1 high dismissed by the author of the change"
+    assert own.title == "No open findings, 1 high dismissed by ada, the author of the change"
     assert "; dismissed by `ada`, the author of this change: it is" in (own.summary or "")
     assert "This check is neutral" not in (check.summary or "")
 
@@ -347,6 +347,9 @@ def test_a_neutral_check_says_why_it_is_neutral(review: Review, why: str) -> Non
     check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
     assert check.conclusion == "neutral"
     assert f"This check is neutral: {why}." in (check.summary or "")
+    broken = replace(_CLEAN, tests=replace(_FAILED, fail_on_base=("test_b", "test_a")))
+    base = messages.review_check(broken, RepoConfig(), external_id="x", details_url="")
+    assert "lowers no score; `/why` says since when." in (base.summary or "")
 
 
 def test_annotations_hold_no_markdown() -> None:
@@ -368,12 +371,14 @@ def test_failure_only_where_the_repository_wants_it() -> None:
 
 def test_a_broken_configuration() -> None:
     problems = [ConfigProblem(2, "review.drafst", "unknown key; did you mean 'drafts'?")]
-    assert messages.describe_unusable_config(problems) == snapshot("""\
+    never = messages.describe_unusable_config(problems, has_valid=False)
+    assert "Until it is repaired, no valid file is known, so nothing is reviewed." in never
+    assert messages.describe_unusable_config(problems, has_valid=True) == snapshot("""\
 `.github/regreen.yml` on the default branch cannot be used:
 
 - line 2: `review.drafst`: unknown key; did you mean 'drafts'?
 
-Check it before pushing with `regreen config check`.\
+Until it is repaired, the last valid file is in force. Check it before pushing with `regreen config check`.\
 """)
 
 
@@ -676,6 +681,21 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     assert f" left callers behind (the commit is {blame})" in format_markdown(followed)
     by_model = replace(fix, rung="model", culprit=culprit, cause="a sum starts at one")
     assert f"`{'c' * 12}` Count income into budgets ({blame})" in format_markdown(by_model)
+
+
+def test_a_forks_review_says_first_that_its_tests_wait_for_a_person() -> None:
+    args = {"config": RepoConfig(), "external_id": "x", "details_url": ""}
+    check = messages.review_check(_CLEAN, **args, waits_for_approval=True)
+    assert check.title == "Tests not run: approve this fork's commit; No findings"
+    told = (check.summary or "").split("\n\n")
+    assert told[1].startswith("**Tests not run: this is a fork's commit.** ")
+    assert "write `/approve` here" in told[1]
+    asked = replace(_CLEAN, skipped=(SkippedReviewer("coverage", "the tests were not run"),))
+    check = messages.review_check(asked, **args, waits_for_approval=True)
+    assert (check.conclusion, check.title) == (
+        "neutral",
+        "Not reviewed: coverage; tests not run: approve this fork's commit",
+    )
 
 
 @pytest.mark.parametrize(

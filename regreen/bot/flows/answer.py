@@ -15,7 +15,7 @@ from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.bot.trust import refuse_command_for_old_head, require_clearance
-from regreen.domain.errors import UserError
+from regreen.domain.errors import NotStarted, UserError
 from regreen.domain.events import NewTestRequest, QuestionRequest
 from regreen.domain.github import COMMENT_SCOPE, GitHub, PullRequest, Repository, ReviewComment
 from regreen.domain.models import Cost, Message, ModelRequest, SentPart, Tool, ToolResult
@@ -172,7 +172,7 @@ class _AnswerContext:
         services.require_job_minutes(repository.full_name, config)
         model = services.model(job, repo, number, config)
         if model is None:
-            raise UserError("this needs a language model, and the operator has set none")
+            raise NotStarted("this needs a language model, and the operator has set none")
         on_pull = isinstance(ask, NewTestRequest) or ask.on_pull
         pull = github.pull(number) if on_pull else None
         refs = [f"refs/pull/{number}/head"] if pull else []

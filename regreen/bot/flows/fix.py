@@ -22,14 +22,14 @@ from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import Clearance, refuse_command_for_old_head, require_clearance
 from regreen.code.path_settings import find_changed_paths, narrow_limits
-from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.errors import Cancelled, NotStarted, OutsideError, UserError
 from regreen.domain.events import CheckFailed, CheckPassed, RepositoryRef
 from regreen.domain.events import FixRequest as FixAsk
 from regreen.domain.github import FIX_SCOPE, CheckRun, GitHub, PullRequest, Repository, WorkflowRun
 from regreen.domain.models import RungName
 from regreen.domain.ports import Mirror
 from regreen.domain.records import JobRecord, ResultDocument, Store
-from regreen.domain.repo_config import RepoConfig
+from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
 from regreen.domain.state_records import (
     FinishedWork,
     OpenRepair,
@@ -111,7 +111,8 @@ def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     repository = github.repository()
     loaded = services.load_repo_config(where, github, repository)
     if not loaded.config.fix.enabled or "command" not in loaded.config.fix.on:
-        raise UserError("repairs are switched off in this repository's configuration (fix.on)")
+        msg = f"`/fix` is switched off by `fix.on` or `fix.enabled` in `{CONFIG_PATH}`; change it there"
+        raise NotStarted(msg)
     services.require_job_minutes(repository.full_name, loaded.config)
     target = _target_from_request(services, github, repository, ask)
     flow = _FixFlow(

@@ -32,7 +32,7 @@ from regreen.code.path_settings import (
     narrow_limits,
     need_several_images,
 )
-from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
+from regreen.domain.errors import NOT_STARTED, Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
     CODE_SCANNING_SCOPE,
@@ -62,7 +62,7 @@ from regreen.secrets.redaction import redact_all
 _MAX_PUSH_WAITS = 3
 _MAX_EARLIER_REVIEWS = 50
 _BLOCKED_AUTHORS = "bots are not reviewed"
-_SUPERSEDED = "superseded by a newer push, or cancelled"
+UNREADABLE_CONFIG = "the configuration cannot be read"
 
 
 def review_pull(
@@ -107,9 +107,8 @@ def report_failed_review(
     github = services.github_client(where, REVIEW_SCOPE)
     head = github.pull(number).head_sha
     text = messages.job_failed(reason, record.id, services.job_page_url(record.id))
-    github.post_check_run(
-        messages.skipped_review_check(head, _external_id(record), "the review failed", text)
-    )
+    title = f"the review {'was not started' if reason.startswith(NOT_STARTED) else 'failed'}"
+    github.post_check_run(messages.skipped_review_check(head, _external_id(record), title, text))
 
 
 def report_stopped_review(
@@ -117,22 +116,33 @@ def report_stopped_review(
 ) -> None:
     """End the check run of a review that was cancelled while no process ran it."""
     github = services.github_client(where, REVIEW_SCOPE)
-    text = "A newer push came, or this review was cancelled."
-    github.post_check_run(
-        messages.skipped_review_check(head, _external_id(record), _SUPERSEDED, text)
-    )
+    github.post_check_run(_make_stopped_check(services.store, record, head))
+
+
+def _make_stopped_check(store: Store, record: JobRecord, head: str) -> CheckRun:
+    """The check run of a review that was stopped: whether a newer one replaced it, and how to start it again."""
+    now = store.job(record.id) or record
+    title, text = "cancelled", messages.job_cancelled(now)
+    if now.state == "superseded":
+        title = "superseded by a newer push or request"
+        text = "A newer review of this pull request replaced this one."
+    again = "The comment `/review` starts a review of the newest commit."
+    return messages.skipped_review_check(head, _external_id(record), title, f"{text} {again}")
 
 
 def refresh_check(
     services: Services, where: RepositoryRef, number: int, loaded: LoadedConfig
-) -> None:
-    """Post the check run of the newest review once more, without the findings that were dismissed since."""
+) -> str:
+    """Post the check run of the newest review once more, without the findings that were dismissed since.
+
+    Returns "CONCLUSION: TITLE" of the check run; "" where there is no review.
+    """
     github = services.github_client(where, REVIEW_SCOPE)
     newest = services.store.documents(kind="review", repo=github.repo, number=number, limit=1)
     key = _make_external_id(newest[0].job) if newest else ""
     stored = services.store.find(FinishedWork, kind="review", id=key)
     if stored is None:
-        return
+        return ""
     review = _review_from(json.loads(stored.body))
     posted = PostedFindings(services.store, github.repo, number)
     standing, dismissed = posted.still_standing(review), posted.dismissals()
@@ -148,6 +158,7 @@ def refresh_check(
         dismissed=dismissed,
         author=newest[0].body.get("author", ""),
         web=github.server.repository_url(github.repo),
+        waits_for_approval=bool(newest[0].body.get("waits_for_approval")),
     )
     run = github.post_check_run(check)
     # nothing was pushed since: what this review found is no longer new, and its own text is updated too
@@ -166,6 +177,7 @@ def refresh_check(
     services.store.save(ReviewedHead(github.repo, check.head_sha, conclusion))
     shown = {**newest[0].body, **_describe_for_dashboard(check, standing, dismissed)}
     services.store.save_document(replace(newest[0], body=shown))
+    return conclusion
 
 
 def _update_earlier_reviews(
@@ -275,19 +287,18 @@ class _ReviewFlow:
 
     def report_broken_config(self) -> str:
         """Report the faults of the configuration when no valid one was ever read."""
-        text = messages.describe_unusable_config(self._loaded.problems)
-        title = "the configuration cannot be read"
+        problems = self._loaded.problems
+        text = messages.describe_unusable_config(problems, has_valid=False)
         self._update_check(
-            messages.skipped_review_check(self._pull.head_sha, self._external_id, title, text)
+            messages.skipped_review_check(
+                self._pull.head_sha, self._external_id, UNREADABLE_CONFIG, text
+            )
         )
-        return title
+        return f"{UNREADABLE_CONFIG}: {messages.name_config_problem(problems)}"
 
     def report_cancelled(self) -> None:
         """End a check run that was begun."""
-        text = "A newer push came, or this review was cancelled."
-        check = messages.skipped_review_check(
-            self._pull.head_sha, self._external_id, _SUPERSEDED, text
-        )
+        check = _make_stopped_check(self._desk.store, self._job.record, self._pull.head_sha)
         self._github.post_check_run(check)
 
     def run(self, asked_by: str, *, full: bool) -> str:
@@ -467,6 +478,7 @@ class _ReviewFlow:
             dismissed=dismissed,
             author=pull.author,
             web=self._web,
+            waits_for_approval=self._waits_for_approval,
         )
         run = self._update_check(check)
         progress = messages.ReviewProgress(
@@ -540,6 +552,8 @@ class _ReviewFlow:
                     "title": self._pull.title,
                     "author": self._pull.author,
                     "waits_for_approval": self._waits_for_approval,
+                    "base_branch": self._pull.base_ref,
+                    "fail_on_base": review.tests.fail_on_base if review.tests else None,
                     "config_problem": messages.name_config_problem(self._loaded.problems),
                     **shown,
                     "reproduce": messages.reproduce_review(review),

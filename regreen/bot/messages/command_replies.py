@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from regreen.bot.messages.markup import code_span, count_noun, fence_code, inline_prose
 from regreen.bot.messages.reviews import describe_unusable_config
-from regreen.domain.errors import ConfigProblem
+from regreen.domain.errors import NOT_STARTED, ConfigProblem
 from regreen.domain.records import JobRecord
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.reviewers.learning import CalibrationBin, RuleStats
@@ -71,10 +71,19 @@ def model_missing(request: str) -> str:
     return f"{request} needs a language model, and none is configured. `/review`, `/fix` and `/bisect` work without one."
 
 
-def finding_dismissed(title: str, undo: str, author: str = "") -> str:
-    """The finding was dismissed; `undo` takes that back; `author`: who did, where the change is their own."""
+def finding_dismissed(title: str, undo: str, author: str = "", check: str = "") -> str:
+    """The finding was dismissed; `undo` takes that back; `author`: who did, where the change is their own.
+
+    `check` is "CONCLUSION: TITLE" of the check run since then.
+    """
+    conclusion, _, headline = check.partition(": ")
+    now = (
+        f" The check `Regreen` is {code_span(conclusion)} now: {inline_prose(headline)}."
+        if check
+        else ""
+    )
     own = f" {code_span(author)}, who dismissed it, is the author of this change." if author else ""
-    return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}"
+    return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}{now}"
 
 
 def finding_restored(title: str, login: str, *, is_answered: bool) -> str:
@@ -102,8 +111,10 @@ def work_started(work: str) -> str:
 
 
 def job_failed(reason: str, job: str, page: str = "") -> str:
-    """A failed job in one sentence; `page` is the address of its page on the dashboard."""
+    """A failed or refused job in one sentence; `page` is the address of its page on the dashboard."""
     kind = _JOB_NAMES.get(job.partition("/")[0], "the job").capitalize()
+    if reason.startswith(NOT_STARTED):
+        return f"{kind} was {inline_prose(reason)}."
     details = (
         f"[details]({page})" if page else f"Regreen's log has the details, under {code_span(job)}"
     )
@@ -121,12 +132,15 @@ def config_shown(yaml: str, source: str, problems: Sequence[ConfigProblem]) -> s
     where = {
         "repository": f"`{CONFIG_PATH}` on the default branch",
         "organisation": f"`{CONFIG_PATH}` of the organisation's `.github` repository",
-        "defaults": "the defaults; the repository has no file of its own",
+        "defaults": "the defaults; the default branch has no "
+        f"`{CONFIG_PATH}`" + (" that can be read" if problems else ""),
         "last valid": "the last valid file; the present one cannot be read",
     }[source]
     marked = "" if source == "defaults" else "; `# default` marks what the file does not set"
     parts = [f"Effective configuration, from {where}{marked}:", fence_code(yaml, "yaml", 20_000)]
-    parts += [describe_unusable_config(problems)] if problems else []
+    parts += (
+        [describe_unusable_config(problems, has_valid=source == "last valid")] if problems else []
+    )
     return "\n\n".join(parts)
 
 

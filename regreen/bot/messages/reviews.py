@@ -166,15 +166,23 @@ def review_check(
     dismissed: Mapping[str, Dismissal] = {},
     author: str = "",
     web: str = "",
+    waits_for_approval: bool = False,
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
     `problems` are the faults of the repository's configuration; `standing` was posted for an earlier push and still
     holds; `fixed` are posted findings that are gone; `dismissed` holds what somebody dismissed, by fingerprint; `author`
-    wrote the change; `web` is the address of the repository. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
+    wrote the change; `web` is the address of the repository; `waits_for_approval`: it is a fork's commit that nobody has
+    approved. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
     every head.
     """
-    broken = describe_unusable_config(problems) if problems else ""
+    broken = describe_unusable_config(problems, has_valid=True) if problems else ""
+    waits = (
+        "**Tests not run: this is a fork's commit.** Nothing of it runs before a person with write access has read it: "
+        f"then write `/approve` here, and it is reviewed again with its tests ({code_span(review.head[:12])})."
+        if waits_for_approval
+        else ""
+    )
     note = "\n\n".join(n for n in (broken, note) if n)
     found = list_all_findings(review)
     ruled_out = [f for f in (*found, *standing) if f.fingerprint in dismissed]
@@ -191,7 +199,9 @@ def review_check(
         if ruled_out or standing
         else lead
     )
-    parts = [note, f"**{inline_prose(lead)}**", inline_prose(about)]
+    if ruled_out:
+        lead = lead.replace("No findings.", "No open findings.")
+    parts = [note, f"**{inline_prose(lead)}**", waits, inline_prose(about)]
     parts += _describe_failing_tests(review)
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
     if ruled_out:
@@ -218,8 +228,9 @@ def review_check(
         external_id=external_id,
         title=to_plain_line(
             (f"{name_config_problem(problems)}; " if problems else "")
-            + _check_title(review, standing)
-            + _name_dismissals(ruled_out, dismissed, author),
+            + ("Tests not run: approve this fork's commit; " if waits and not review.gaps else "")
+            + _check_title(review, standing, _name_dismissals(ruled_out, dismissed, author))
+            + ("; tests not run: approve this fork's commit" if waits and review.gaps else ""),
             250,
         ),
         summary="\n\n".join(p for p in parts if p),
@@ -263,10 +274,10 @@ def _name_dismissals(
     parts = []
     for login, theirs in by_login.items():
         number = f"1 {theirs[0].severity}" if len(theirs) == 1 else str(len(theirs))
-        who = "the author of the change" if author and login == author else login
+        who = f"{login}, the author of the change" if author and login == author else login
         worst = "" if len(theirs) == 1 else ", worst is " + find_worst(theirs).severity
-        parts.append(f"; {number} dismissed{f' by {who}' if who else ''}{worst}")
-    return "".join(parts)
+        parts.append(f"{number} dismissed{f' by {who}' if who else ''}{worst}")
+    return "; ".join(parts)
 
 
 def name_config_problem(problems: Sequence[ConfigProblem]) -> str:
@@ -321,7 +332,7 @@ def _describe_failing_tests(review: Review) -> list[str]:
     rows += [f"- and {more} more"] if more > 0 else []
     head = f"{code_span(tests.command)} ends with exit code {tests.exit_code} at this commit."
     if tests.fails_without_change:
-        head += " What fails here fails at the merge base too, so it lowers no score; `regreen/why` says since when, where CI failed."
+        head += " What fails here fails at the merge base too, so it lowers no score; `/why` says since when."
     return ["\n".join([head, "", *rows]) if rows else head]
 
 
@@ -389,14 +400,19 @@ def merge_group_check(
     return add_verdict(check, verdict, pulls={str(q.number): q.review for q in queued})
 
 
-def describe_unusable_config(problems: Sequence[ConfigProblem]) -> str:
-    """The faults of the configuration, line by line."""
+def describe_unusable_config(problems: Sequence[ConfigProblem], *, has_valid: bool) -> str:
+    """The faults of the configuration, line by line, and what holds instead; `has_valid`: an earlier file does."""
     lines = [
         f"- line {p.line}: {code_span(p.key or 'file')}: {inline_prose(p.message)}"
         for p in problems
     ]
     head = f"`{CONFIG_PATH}` on the default branch cannot be used:"
-    tail = "Check it before pushing with `regreen config check`."
+    used = (
+        "the last valid file is in force"
+        if has_valid
+        else "no valid file is known, so nothing is reviewed"
+    )
+    tail = f"Until it is repaired, {used}. Check it before pushing with `regreen config check`."
     return "\n".join([head, "", *lines, "", tail])
 
 
@@ -446,7 +462,7 @@ def _is_severe(finding: Finding, config: RepoConfig) -> bool:
     return _SEVERITY_ORDER.index(finding.severity) >= _SEVERITY_ORDER.index(wanted)
 
 
-def _check_title(review: Review, standing: Sequence[Finding]) -> str:
+def _check_title(review: Review, standing: Sequence[Finding], dismissals: str) -> str:
     tests = review.tests
     parts = []
     if tests is not None and not tests.passed:
@@ -466,8 +482,9 @@ def _check_title(review: Review, standing: Sequence[Finding]) -> str:
         parts.append(f"Not reviewed: {', '.join(review.gaps[:3])}{more}")
     if not parts:
         no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
-        parts = ["No findings (no model configured)" if no_model else "No findings"]
-    return "; ".join(parts)[:250]
+        clean = f"No open findings, {dismissals}" if dismissals else "No findings"
+        return f"{clean} (no model configured)" if no_model else clean
+    return "; ".join([*parts, *filter(None, [dismissals])])[:250]
 
 
 @dataclass(frozen=True, slots=True)

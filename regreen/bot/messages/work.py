@@ -21,6 +21,7 @@ from regreen.bot.messages.markup import (
 )
 from regreen.code.file_languages import language_of
 from regreen.code.markdown_sanitizer import defuse_ci_skips
+from regreen.domain.errors import NOT_STARTED
 from regreen.domain.github import Button, CheckRun
 from regreen.domain.models import Cost
 from regreen.domain.repo_config import CONFIG_PATH
@@ -235,9 +236,11 @@ def broken_repair_check(
     head_sha: str, external_id: str, reason: str, *, number: int | None, page: str
 ) -> CheckRun:
     """An automatic repair that an error ended: nothing is known about the commit."""
-    title = "The repair could not be finished"
+    is_refused = reason.startswith(NOT_STARTED)
+    title = "The repair was not started" if is_refused else "The repair could not be finished"
+    reason, what = reason.removeprefix(NOT_STARTED), "This" if is_refused else "This error"
     details = f" [Details]({page})." if page else ""
-    text = f"**{title}**: {inline_prose(reason.rstrip('.'))}. This error says nothing about the commit.{details}"
+    text = f"**{title}**: {inline_prose(reason.rstrip('.'))}. {what} says nothing about the commit.{details}"
     where = f"#{number}" if number is not None else "an issue, for the default branch,"
     text = f"{text}\n\nOnce the cause is gone, the comment `/fix` on {where} tries again."
     return _make_repair_check(head_sha, external_id, title, text, "not_finished")
