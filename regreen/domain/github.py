@@ -156,6 +156,11 @@ class PullRequest:
     fork: bool
     html_url: str = ""
 
+    @property
+    def fetch_command(self) -> str:
+        """What a clone of the repository lacks to know a fork's commits; "" where it has them."""
+        return f"git fetch origin pull/{self.number}/head" if self.fork else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Annotation:

@@ -76,14 +76,14 @@ def _text_lines(result: FixResult) -> Iterator[str]:
 
 
 def format_markdown(
-    result: FixResult, *, branch: str | None = None, is_waiting: bool = False
+    result: FixResult, *, branch: str | None = None, is_waiting: bool = False, fetch: str = ""
 ) -> str:
     """The result as markdown: everything here was computed, nothing was taken on trust.
 
     Where the patch is on a `branch`, it is fetched from there; a pull request shows its own diff. `is_waiting`: the
-    text above says that the patch waits for approval, and why.
+    text above says that the patch waits for approval, and why. `fetch` brings a fork's commits to a clone.
     """
-    body = "\n".join(_markdown_lines(result, branch=branch, is_waiting=is_waiting))
+    body = "\n".join(_markdown_lines(result, branch=branch, is_waiting=is_waiting, fetch=fetch))
     return (
         body
         if len(body) <= _MAX_REPORT_CHARS
@@ -110,7 +110,9 @@ def describe_blame(culprit: GuiltyCommit) -> str:
     return ", ".join(filter(None, (who, sure)))
 
 
-def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) -> Iterator[str]:
+def _markdown_lines(
+    result: FixResult, *, branch: str | None, is_waiting: bool, fetch: str
+) -> Iterator[str]:
     yield _first_line(result, branch=branch, is_waiting=is_waiting)
     # on a branch, or where the patch waits, the paragraph above has named them
     if result.patch and branch is None and not is_waiting:
@@ -138,7 +140,7 @@ def _markdown_lines(result: FixResult, *, branch: str | None, is_waiting: bool) 
     if result.patch:
         yield _make_details(
             "Apply, check and undo it by hand",
-            _make_code_block("\n".join(_manual_steps(result, branch)), "sh"),
+            _make_code_block("\n".join(_manual_steps(result, branch, fetch)), "sh"),
         )
         if branch is None:
             yield _make_details("The patch", _fence_patch(result.patch))
@@ -280,7 +282,9 @@ def _gate_lines(result: FixResult) -> Iterator[str]:
         yield from (f"- {_sanitize_sentence(note.detail)}" for note in notes[:8])
 
 
-def _manual_steps(result: FixResult, branch: str | None) -> Iterator[str]:
+def _manual_steps(result: FixResult, branch: str | None, fetch: str) -> Iterator[str]:
+    if fetch:
+        yield fetch
     yield f"git checkout {result.rev[:12] or '(the commit that failed)'}"
     if result.setup and len(result.setup) < 600:
         yield result.setup

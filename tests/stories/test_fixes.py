@@ -353,6 +353,9 @@ def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) ->
     (answer,) = pull.comments
     assert answer.startswith("> `/fix`\n\nThe patch below makes the failing command pass (3 runs, ")
     assert "This branch belongs to a fork" in answer
+    fetch, sha = f"git fetch origin pull/{pull.number}/head", pull.raw.head_sha[:12]
+    assert f"{fetch}\ngit checkout {sha}\n" in answer
+    assert f"Reproduce: `{fetch} && regreen fix --rev {sha} " in answer
     assert "not run with this patch, because no test command is known beside" in answer
     assert "-import os" in answer
     assert len(story.pulls) == 1

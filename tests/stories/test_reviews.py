@@ -256,7 +256,14 @@ def test_a_fork_is_reviewed_without_running_its_code(story: Story) -> None:
     assert "Test coverage of new lines: 0% (0 of 1)." in (ours.check.summary or "")
     assert theirs.remarks
     assert "The tests run" not in (theirs.check.summary or "")
-    assert "its code is not run before a person with write access" in (theirs.check.summary or "")
+    said = theirs.check.summary or ""
+    assert "its code is not run before a person with write access" in said
+    assert said.split("\n\n")[1].startswith("**Tests not run: this is a fork's commit.** ")
+    assert "tests not run: approve this fork's commit" in (theirs.check.title or "")
+    again = f"`git fetch origin pull/{theirs.number}/head && regreen review --base "
+    assert f"Reproduce: {again}" in said
+    assert f"reproduce: {again}" in theirs.reviews[0]
+    assert "git fetch" not in (ours.check.summary or "")
 
 
 def test_a_closed_pull_request_is_not_reviewed(story: Story) -> None:

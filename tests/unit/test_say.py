@@ -684,14 +684,18 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
 
 
 def test_a_forks_review_says_first_that_its_tests_wait_for_a_person() -> None:
-    args = {"config": RepoConfig(), "external_id": "x", "details_url": ""}
-    check = messages.review_check(_CLEAN, **args, waits_for_approval=True)
+    def check_of(review: Review) -> CheckRun:
+        return messages.review_check(
+            review, RepoConfig(), external_id="x", details_url="", waits_for_approval=True
+        )
+
+    check = check_of(_CLEAN)
     assert check.title == "Tests not run: approve this fork's commit; No findings"
     told = (check.summary or "").split("\n\n")
     assert told[1].startswith("**Tests not run: this is a fork's commit.** ")
     assert "write `/approve` here" in told[1]
     asked = replace(_CLEAN, skipped=(SkippedReviewer("coverage", "the tests were not run"),))
-    check = messages.review_check(asked, **args, waits_for_approval=True)
+    check = check_of(asked)
     assert (check.conclusion, check.title) == (
         "neutral",
         "Not reviewed: coverage; tests not run: approve this fork's commit",

@@ -255,7 +255,7 @@ def describe_missing_repository(path: Path, reason: str) -> str:
 
 def unknown_revision_message(rev: str) -> str:
     """The message for an unknown revision."""
-    return f"no such revision: {rev!r}; it is the name of no branch or tag, and no commit that was fetched"
+    return f"no such revision: {rev!r}; it is the name of no branch or tag, and no commit that was fetched; `git fetch origin pull/NUMBER/head` fetches the commits of a fork's pull request"
 
 
 def remove_url_credentials(url: str) -> str:

@@ -64,6 +64,10 @@ class _FixTarget:
         return self.pull is not None and self.pull.fork
 
     @property
+    def fetch_command(self) -> str:
+        return self.pull.fetch_command if self.pull else ""
+
+    @property
     def fix_branch(self) -> str:
         """Our branch for this target: always the same name, so that an existing pull request is found again."""
         if self.pull is not None:
@@ -470,7 +474,9 @@ class _FixFlow:
         in_branch = messages.fix_report(fix, format_markdown(fix, branch=self._target.fix_branch))
         body = messages.fix_body(fix, failing, red.url, in_branch, self._target.number)
         is_waiting = bool(fix.outcome == "needs_human" and fix.patch and not self._target.fork)
-        report = messages.fix_report(fix, format_markdown(fix, is_waiting=is_waiting))
+        fetch = self._target.fetch_command
+        shown = format_markdown(fix, is_waiting=is_waiting, fetch=fetch)
+        report = messages.fix_report(fix, shown, fetch)
         claim = messages.describe_claim(fix)
         is_quiet = fix.outcome in _QUIET_OUTCOMES
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
@@ -626,7 +632,7 @@ class _FixFlow:
                     "title": pull.title if pull else self._target.branch,
                     "author": pull.author if pull else "",
                     "opened": opened,
-                    "reproduce": messages.reproduce_fix(fix),
+                    "reproduce": messages.reproduce_fix(fix, self._target.fetch_command),
                 },
             )
         )

@@ -159,6 +159,7 @@ def refresh_check(
         author=newest[0].body.get("author", ""),
         web=github.server.repository_url(github.repo),
         waits_for_approval=bool(newest[0].body.get("waits_for_approval")),
+        fetch=newest[0].body.get("fetch", ""),
     )
     run = github.post_check_run(check)
     # nothing was pushed since: what this review found is no longer new, and its own text is updated too
@@ -479,6 +480,7 @@ class _ReviewFlow:
             author=pull.author,
             web=self._web,
             waits_for_approval=self._waits_for_approval,
+            fetch=pull.fetch_command,
         )
         run = self._update_check(check)
         progress = messages.ReviewProgress(
@@ -509,8 +511,9 @@ class _ReviewFlow:
         """Post the review; return a note for the check run if GitHub rejects the comments."""
         mark = messages.make_marker("review", self._pull.number, self._external_id)
         page = self._desk.job_page_url(self._job.record.id)
-        body = messages.review_body(review, page, self._web, is_first=is_first)
-        again = messages.reproduce_review(review)
+        fetch = self._pull.fetch_command
+        body = messages.review_body(review, page, self._web, is_first=is_first, fetch=fetch)
+        again = messages.reproduce_review(review, fetch)
         comments = [messages.finding_comment(f, again) for f in review.findings]
         head = self._pull.head_sha
         try:
@@ -518,7 +521,7 @@ class _ReviewFlow:
         except ValidationFailed as error:
             # GitHub does not say which comment it rejects; all findings must still be visible.
             self._desk.log_action(self._job, "", "review refused", str(error))
-            text = messages.review_without_comments(review, self._web)
+            text = messages.review_without_comments(review, self._web, fetch)
             self._github.post_review(self._pull.number, head, mark, text, [])
             return "GitHub refused the inline comments; the findings are in the review's text."
         self._overflow = post_overflow(self._github, self._pull.number, review, again)
@@ -553,10 +556,11 @@ class _ReviewFlow:
                     "author": self._pull.author,
                     "waits_for_approval": self._waits_for_approval,
                     "base_branch": self._pull.base_ref,
+                    "fetch": self._pull.fetch_command,
                     "fail_on_base": review.tests.fail_on_base if review.tests else None,
                     "config_problem": messages.name_config_problem(self._loaded.problems),
                     **shown,
-                    "reproduce": messages.reproduce_review(review),
+                    "reproduce": messages.reproduce_review(review, self._pull.fetch_command),
                     "snippets": {
                         f.fingerprint: self._read_snippet(review, f)
                         for f in list_all_findings(review)

@@ -101,16 +101,22 @@ def overflow_comments(review: Review, reproduce: str = "") -> list[tuple[Finding
     return comments
 
 
-def reproduce_review(review: Review) -> str:
-    """The command that makes the same review in a clone of the repository."""
+def reproduce_review(review: Review, fetch: str = "") -> str:
+    """The command that makes the same review in a clone of the repository; `fetch` brings a fork's commits there."""
     if not review.head:
         return ""
     tests = " --run-tests" if review.tests or review.coverage else ""
-    return f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
+    again = f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
+    return f"{fetch} && {again}" if fetch else again
 
 
 def review_body(
-    review: Review, details_url: str = "", web: str = "", *, is_first: bool = True
+    review: Review,
+    details_url: str = "",
+    web: str = "",
+    *,
+    is_first: bool = True,
+    fetch: str = "",
 ) -> str:
     """The text of a review that has findings: the worst, the list of all, then folded statistics.
 
@@ -131,7 +137,7 @@ def review_body(
         parts += [_format_coverage(review, web), _fold_walkthrough(review)]
         parts += [_format_scores(review, reading, cost), _list_unreviewed(review)]
     more = [f"[every detail]({details_url})"] if details_url else []
-    command = reproduce_review(review)
+    command = reproduce_review(review, fetch)
     more += ["`/help` lists the commands"]
     more += [f"reproduce: {code_span(command)}"] if command else []
     parts.append(f"<sub>{' · '.join(more)}</sub>")
@@ -144,13 +150,13 @@ def _split_summary(review: Review) -> tuple[str, str, str]:
     return lead, " ".join(rest[:-1]), "".join(rest[-1:])
 
 
-def review_without_comments(review: Review, web: str = "") -> str:
+def review_without_comments(review: Review, web: str = "", fetch: str = "") -> str:
     """A review whose inline comments GitHub rejected: all findings in the body."""
     parts = []
     for finding in review.findings:
         heading = f"### {_format_location(finding)} {inline_prose(finding.title)}"
         parts.append(f"{heading}\n\n{sanitize_markdown(finding.body)}")
-    return "\n\n".join([*parts, review_body(review, web=web)])
+    return "\n\n".join([*parts, review_body(review, web=web, fetch=fetch)])
 
 
 def review_check(
@@ -167,13 +173,14 @@ def review_check(
     author: str = "",
     web: str = "",
     waits_for_approval: bool = False,
+    fetch: str = "",
 ) -> CheckRun:
     """The check run of a finished review: success only if everything selected was read and has no finding.
 
     `problems` are the faults of the repository's configuration; `standing` was posted for an earlier push and still
     holds; `fixed` are posted findings that are gone; `dismissed` holds what somebody dismissed, by fingerprint; `author`
     wrote the change; `web` is the address of the repository; `waits_for_approval`: it is a fork's commit that nobody has
-    approved. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
+    approved; `fetch` brings a fork's commits to a clone. What was dismissed and still holds is no finding any more, and is named with who dismissed it, at
     every head.
     """
     broken = describe_unusable_config(problems, has_valid=True) if problems else ""
@@ -210,7 +217,7 @@ def review_check(
             for f in _sort_findings(ruled_out)
         )
         parts.append(f"Dismissed, and still counted in the statistics:\n\n{rows}")
-    command = reproduce_review(review)
+    command = reproduce_review(review, fetch)
     parts += [
         _format_coverage(review, web),
         _fold_walkthrough(review),

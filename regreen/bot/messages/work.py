@@ -76,17 +76,21 @@ def _format_time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
 
 
-def fix_report(fix: FixResult, report: str) -> str:
+def fix_report(fix: FixResult, report: str, fetch: str = "") -> str:
     """What was tried and seen, and the command that does it again, where a line holds it."""
-    return "\n\n".join([report, *describe_repetition(reproduce_fix(fix))])
+    return "\n\n".join([report, *describe_repetition(reproduce_fix(fix, fetch))])
 
 
-def reproduce_fix(fix: FixResult) -> str:
-    """The command that makes the same repair in a clone of the repository; "" where no line holds it."""
+def reproduce_fix(fix: FixResult, fetch: str = "") -> str:
+    """The command that makes the same repair in a clone of the repository; "" where no line holds it.
+
+    `fetch` brings a fork's commits there.
+    """
     command = fix.before.command.strip()
     if not fix.rev or not command:
         return ""
-    return make_command(("fix", "--rev", fix.rev[:12]), fix.setup, ("sh", "-c", command))
+    again = make_command(("fix", "--rev", fix.rev[:12]), fix.setup, ("sh", "-c", command))
+    return f"{fetch} && {again}" if fetch and again else again
 
 
 def describe_origin(culprit: GuiltyCommit, *, is_own: bool) -> str:
