@@ -6,6 +6,7 @@ from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.gate.checks.touched_files import find_sensitive_files
 from regreen.gate.judge import GateReport, GateRules, PatchProof, SuiteComparison, judge_files
+from regreen.gate.publishing import PatchFacts
 
 SOURCE = '''"""Prices."""
 
@@ -326,6 +327,10 @@ def test_the_proof_decides(proof: PatchProof, verdict: str) -> None:
     ],
 )
 def test_what_still_passes_is_counted_in_words(kept: int, said: str) -> None:
+    laid_out = PatchProof(3, 3, facts=PatchFacts("recipe", "ruff format", is_layout=True))
+    (note,) = judge_files([HONEST], proof=laid_out).reasons
+    why = "the project's tests were not run: the patch changes the layout alone"
+    assert (note.level, note.detail) == ("note", why)
     report = judge_files([HONEST], proof=PatchProof(3, 3, suite=SuiteComparison("pytest", kept)))
     assert said in [reason.detail for reason in report.reasons]
 

@@ -382,6 +382,16 @@ Until it is repaired, the last valid file is in force. Check it before pushing w
 """)
 
 
+def test_the_configuration_names_its_file_where_there_is_none() -> None:
+    shown = messages.config_shown("mode: act", "defaults", [])
+    assert "the defaults; the default branch has no `.github/regreen.yml`:" in shown
+    broken = messages.config_shown("mode: act", "defaults", [ConfigProblem(2, "a", "unknown key")])
+    assert "has no `.github/regreen.yml` that can be read:" in broken
+    assert "no valid file is known" in broken
+    last = messages.config_shown("mode: act", "last valid", [ConfigProblem(2, "a", "unknown key")])
+    assert "the last valid file is in force" in last
+
+
 def test_hostile_text_stays_text() -> None:
     hostile = replace(
         _FINDING,
