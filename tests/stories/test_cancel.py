@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.jobs import claim, run_job
-from tests.stories.story import Story
+from tests.stories.story import REPO, Story
 from tests.stories.test_fixes import needs_sandbox
 from tests.stories.test_reviews import FAULT
 
@@ -73,6 +73,22 @@ def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinni
     assert pull.check.title == "Not reviewed: cancelled"
     said = pull.check.summary or ""
     assert said.startswith("Cancelled by alice with /cancel. The comment `/review` starts a review")
+
+
+def test_a_review_that_a_newer_push_stopped_says_so(story: Story) -> None:
+    story.work()
+    pull = story.pull(FAULT)
+    story.deliver()
+    (job,) = story.regreen.store.jobs(states=("waiting",))
+    claim(story.regreen.store, job.id, "a worker that died")
+    old = pull.raw.head_sha
+    story.pushes(pull, {"shop/note.py": "NOTE = 1\n"})
+    story.work()
+    runner = story.regreen.runner
+    runner.report_stopped_jobs(runner.take_back_lost_jobs())
+    (check,) = story.state.checks_on(REPO, old)
+    assert check.title == "Not reviewed: superseded by a newer push or request"
+    assert "A newer review of this pull request replaced this one." in (check.summary or "")
 
 
 @pytest.mark.parametrize("how", ["/cancel", "dashboard"])

@@ -290,6 +290,8 @@ def test_a_thread_that_a_person_resolves_is_not_opened_again_until_it_is_reopene
     wanted = finding(pull)
     story.state.resolve(pull.raw, thread_of(pull, wanted), by="alice")
     story.work()
+    audit = [(e.asked_by, e.action, e.detail) for e in story.regreen.store.actions(repo=REPO)]
+    assert ("alice", "dismissed", f"{wanted}, its thread was resolved") in audit
     for text in (MENDED, SHELL):
         story.pushes(pull, {PATH: text})
         story.work()
