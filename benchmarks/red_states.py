@@ -337,10 +337,119 @@ THIRD = [
     state("java-parenthesis", "parsington", "syntax", "sh test.sh", swap(PAR + "ParseOperation.java", "if (Tokens.isGroup(token)) pos.die", "if (Tokens.isGroup(token) pos.die")),
     state("java-associativity", "parsington", "culprit", "sh test.sh", swap(PAR + "ParseOperation.java", "p1 <= p2 || //", "p1 < p2 || //")),
 ]  # fmt: skip
+NOTES = "\n## Maintenance\n\nSee NOTES.md.\n"
+PATTERNS = """import { expect, it } from "vitest";
+import { pathToRegexp } from "./index.js";
+
+const paths = ["/", "/:a", "/:a-:b", "/*a", "/:a/*b/c", "/a{/:b}"];
+
+it.each(paths)("compiles %s", (path) => {
+  expect(pathToRegexp(path).regexp.source).toMatchSnapshot();
+});
+"""
+# Only what the states run is installed: neither benchmarks nor the checks of bundles and their size.
+PTR_LAY_OUT = f"""
+cat > src/patterns.spec.ts <<'E'
+{PATTERNS}E
+rm src/redos.spec.ts src/index.bench.ts
+sed -i /package-lock.json/d .gitignore
+npm pkg delete scripts.prepare scripts.bench scripts.size size-limit devDependencies.size-limit devDependencies.@size-limit/preset-small-lib
+npm pkg delete devDependencies.recheck devDependencies.@vitest/coverage-v8 devDependencies.@types/semver
+npm pkg set "scripts.test=ts-scripts test"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+ln -s {{modules}} node_modules && npx vitest run src/patterns.spec.ts && rm node_modules
+"""
+INVARIANT_LAY_OUT = """
+rm yarn.lock rollup.config.mjs
+npm pkg delete size-limit scripts.test:size scripts.build scripts.build:flow scripts.build:dist scripts.build:clean scripts.prepublishOnly
+npm pkg delete devDependencies.size-limit devDependencies.@size-limit/preset-small-lib devDependencies.rollup-plugin-terser devDependencies.rimraf devDependencies.@types/rollup
+sed -i -e 's/"yarn jest"/"jest"/' -e 's/yarn prettier /prettier /' -e 's/yarn \\(prettier:check\\|typescript:check\\)/npm run \\1/g' package.json
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+DIFF_LAY_OUT = """
+rm -rf yarn.lock .yarnrc.yml .babelrc runtime.js karma.conf.js rollup.config.mjs examples test-d images
+npm pkg delete packageManager nyc scripts._test scripts.build scripts.check-types scripts.generate-cjs scripts.run-attw scripts.run-tsd scripts.run-rollup scripts.run-uglify
+for name in @arethetypeswrong/cli @babel/core @babel/preset-env @babel/register babel-loader babel-plugin-istanbul cross-env karma karma-mocha karma-mocha-reporter \\
+    karma-sourcemap-loader karma-webpack nyc rollup tsd uglify-js webpack webpack-dev-server; do npm pkg delete devDependencies.$name; done
+npm pkg set scripts.lint=eslint "scripts.test=npm run generate-esm && npm run run-mocha" "scripts.run-mocha=mocha --timeout 20000 'test/**/*.js'"
+sed -i 's/yarn tsc/tsc/' package.json
+sed -i 's/__dirname/import.meta.dirname/' test/patch/readme-rename-example.js
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+EVENTS_LAY_OUT = """
+rm pnpm-lock.yaml test/benchmark.js
+npm pkg delete size-limit c8 clean-publish scripts.test:size devDependencies.size-limit devDependencies.@size-limit/preset-small-lib
+npm pkg delete devDependencies.benchmark devDependencies.c8 devDependencies.clean-publish
+npm pkg set scripts.test:coverage=bnt "scripts.test=npm run test:coverage && npm run test:lint && npm run test:types"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+DEQUAL_LAY_OUT = "rm -r bench && sed -i '/-lock/d' .gitignore && npm install --package-lock-only --ignore-scripts --no-audit --no-fund"
+SLUGIFY_LAY_OUT = """
+sed -i /package-lock.json/d .gitignore
+npm pkg delete devDependencies.coveralls devDependencies.github-changes devDependencies.nyc scripts.test:cov scripts.build:changelog
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+COPIES = """import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { klona } from 'klona';
+import { dequal } from '../src';
+
+test('a deep copy is equal', () => {
+	const foo = { a: [1, { b: new Date(0) }], c: new Map([['d', new Set([1])]]) };
+	assert.ok(dequal(klona(foo), foo));
+});
+
+test.run();
+"""
+FOURTH_TREES = {
+    "path-to-regexp": Tree("TypeScript", "cbf3025", {"src/blank.ts": 'export const isBlank = (text: string): boolean => text.trim() === "";\n'}, PTR_LAY_OUT, True),
+    "tiny-invariant": Tree("TypeScript", "b5587cf", {"src/blank.ts": "export const isBlank = (text: string): boolean => text.trim() === '';\n"}, INVARIANT_LAY_OUT, True),
+    "jsdiff": Tree("TypeScript", "2d923ce", {"src/util/blank.ts": "export function isBlank(text: string): boolean {\n  return text.trim() === '';\n}\n"}, DIFF_LAY_OUT, True),
+    "nanoevents": Tree("JavaScript", "0c2c886", {"README.md": NOTES}, EVENTS_LAY_OUT, True),
+    "dequal": Tree("JavaScript", "37c21f6", {"readme.md": NOTES}, DEQUAL_LAY_OUT, True),
+    "slugify": Tree("JavaScript", "29e903d", {"README.md": NOTES}, SLUGIFY_LAY_OUT, True),
+}  # fmt: skip
+WORD, STRING, OVERLAP = "src/diff/word.ts", "src/util/string.ts", "src/util/overlap.ts"
+
+
+def move_overlap(files: Files) -> None:
+    """Move the overlap of jsdiff to a file of its own; the culprit changes the import of the test, and not the one of the source."""
+    text = files[STRING]
+    start, end = text.index("export function maximumOverlap"), text.index("\n\n/**\n * Returns true if the string consistently uses Windows")  # fmt: skip
+    files[OVERLAP], files[STRING] = text[start:end], text[:start] + text[end:].lstrip("\n")
+    swap("test/util/string.js", "maximumOverlap, leadingWs, trailingWs} from '../../libesm/util/string.js';\n", "leadingWs, trailingWs} from '../../libesm/util/string.js';\nimport {maximumOverlap} from '../../libesm/util/overlap.js';\n")(files)  # fmt: skip
+
+
+def drop_remove_suffix(files: Files) -> None:
+    """Call the general function; the import of the special one is left."""
+    files[WORD] = re.sub(r"\bremoveSuffix\((.+), (\w+)\)", r"replaceSuffix(\1, \2, '')", files[WORD])  # fmt: skip
+
+
+FOURTH = [
+    # TypeScript
+    state("ts-wrapped-check", "path-to-regexp", "formatting", "npx ts-scripts check", swap("src/index.ts", "  const encoders = tokens.map((token) =>\n    tokenToFunction(token, delimiter, encode),\n  );\n", "  const encoders = tokens.map(token => tokenToFunction(token, delimiter, encode))\n")),
+    state("ts-signature-shrunk", "path-to-regexp", "missed caller", "npm run build", swap("src/index.ts", 'function stringifyTokens(tokens: Token[], index: number): string {\n  let value = "";\n', 'function stringifyTokens(tokens: Token[]): string {\n  let value = "";\n  let index = 0;\n'),
+          swap("src/index.ts", "stringifyTokens(data.tokens, 0)", "stringifyTokens(data.tokens)"), good=[swap("src/index.ts", "stringifyTokens(token.tokens, 0)", "stringifyTokens(token.tokens)")]),
+    state("ts-pattern-snapshot", "path-to-regexp", "snapshot", "npm run specs", swap("src/index.ts", "`([^]+)`", "`([\\\\s\\\\S]+)`"), may="src/__snapshots__/patterns.spec.ts.snap", accept="CI=1 npm run specs"),
+    state("ts-property-plural", "tiny-invariant", "type error with a suggestion", "npm run typescript:check", swap("test/message-behaviour.spec.ts", "expect(e.message).toEqual('Invariant failed: my message');", "expect(e.messages).toEqual('Invariant failed: my message');")),
+    state("ts-function-moved", "jsdiff", "missing import", "npm run generate-esm", move_overlap, may=WORD, good=[swap(WORD, "maximumOverlap, ", ""), swap(WORD, "// Based on https", "import { maximumOverlap } from '../util/overlap.js';\n\n// Based on https")],
+          accept="grep -q \"^import [^;]*maximumOverlap[^;]* from '../util/overlap.js'\" src/diff/word.ts && npm run lint && npm test"),
+    state("ts-import-left", "jsdiff", "unused import", "npm run lint", drop_remove_suffix, good=[swap(WORD, "removePrefix, removeSuffix, maximumOverlap", "removePrefix, maximumOverlap")]),
+    state("ts-order-lost", "jsdiff", "culprit", "npm test", swap("src/patch/reverse.ts", "reversePatch(patch)).reverse();", "reversePatch(patch));")),
+    # JavaScript
+    state("js-prefer-let", "nanoevents", "linter", "npm run test:lint", swap("index.js", "    ;(this.events[event] ||= []).push(cb)\n", "    const list = (this.events[event] ||= [])\n    list.push(cb)\n"), good=[swap("index.js", "const list", "let list")]),
+    state("js-package-undeclared", "dequal", "missing dependency", "npm test", lambda files: files.update({"test/copies.js": COPIES}), may="package.json package-lock.json",
+          accept="node -e \"const p = require('./package.json'); process.exit({...p.dependencies, ...p.devDependencies}.klona ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("js-find-renamed", "dequal", "missed caller", "npm test", rename("src/index.js", "find", "findKey", ("src/index.js", 3)), good=[rename("src/index.js", "find", "findKey")]),
+    state("js-lock-behind", "slugify", "lock file", "npm run test:ci", swap("package.json", '"mocha": "^7.2.0"', '"mocha": "^8.4.0"'), may="package-lock.json",
+          accept="node -e \"process.exit(require('./package-lock.json').packages['node_modules/mocha'].version.startsWith('8.') ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("js-parenthesis", "slugify", "syntax", "npm run test:ci", swap("slugify.js", "throw new Error('slugify: string argument expected')", "throw new Error('slugify: string argument expected'")),
+]  # fmt: skip
 SETS: dict[str, tuple[dict[str, Tree], list[State]]] = {
     "first": (FIRST_TREES, FIRST),
     "second": (SECOND_TREES, SECOND),
     "third": (THIRD_TREES, THIRD),
+    "fourth": (FOURTH_TREES, FOURTH),
 }
 
 
