@@ -94,15 +94,17 @@ def test_a_rename_that_meets_more_than_calls_is_a_guess(tmp_path: Path) -> None:
     assert guesses == {"use.js": False, "card.js": True}
 
 
-def test_a_moved_export_of_typescript(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["", ".js", ".ts"])
+def test_a_moved_export_of_typescript(tmp_path: Path, ending: str) -> None:
     repository = Repository(tmp_path / "repo")
-    repository.commit("start", {"src/lib/tools.ts": ONE + SUMS, "src/app/use.ts": USE})
+    use = USE.replace("tools'", f"tools{ending}'")
+    repository.commit("start", {"src/lib/tools.ts": ONE + SUMS, "src/app/use.ts": use})
     rev = repository.commit("move", {"src/lib/tools.ts": ONE, "src/lib/sums.ts": SUMS})
-    said = "src/app/use.ts(1,15): error TS2305: Module '\"../lib/tools\"' has no exported member 'twice'.\n"
+    said = f"src/app/use.ts(1,15): error TS2305: Module '\"../lib/tools{ending}\"' has no exported member 'twice'.\n"
     found = follow_renamed_definitions(repository.open(), rev, None, said, {"src/app/use.ts": {1}})
     assert found is not None
     assert found.texts["src/app/use.ts"] == (
-        "import { one } from '../lib/tools';\nimport { twice } from '../lib/sums';\n\nexport const two = twice(one())\n"
+        f"import {{ one }} from '../lib/tools{ending}';\nimport {{ twice }} from '../lib/sums{ending}';\n\nexport const two = twice(one())\n"
     )
 
 

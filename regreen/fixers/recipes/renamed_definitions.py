@@ -267,8 +267,13 @@ def _redirect_import(path: str, text: str, gone: _Home, new: _Home) -> str:
 
 
 def _relative_import_path(path: str, target: str, like: str) -> str:
-    """The relative place of a file, with an ending where the import that it replaces has one."""
+    """The relative place of a file, with an ending where the import that it replaces has one.
+
+    TypeScript's imports may have that of the script which is made of the file: `./a.js` is a.ts.
+    """
     there = posixpath.relpath(target, posixpath.dirname(path) or ".")
     if not is_script(like):
         there = there.rsplit(".", 1)[0].removesuffix("/index")
+    elif made := re.search(r"\.[cm]?js$", like):
+        there = re.sub(r"\.[cm]?tsx?$", made[0], there)
     return there if there.startswith(".") else f"./{there}"
