@@ -438,24 +438,6 @@ def _share_first_or_last_word(name: str, other: str) -> bool:
 
 # Mutants: small faults put into a text on purpose, which tests that mean those lines should notice.
 
-_NUMBER_FUNCTIONS = frozenset(
-    [
-        "len",
-        "int",
-        "float",
-        "abs",
-        "round",
-        "sum",
-        "ord",
-        "count",
-        "index",
-        "find",
-        "rfind",
-        "bit_length",
-        "total_seconds",
-    ]
-)
-_NUMBER_PASSES = 4  # a name that is a number shows others to be
 _MUTATION_NAMES = {
     "comparison",
     "operator",
@@ -470,12 +452,9 @@ _MUTATION_NAMES = {
 
 
 def make_mutants(text: str, lines: Sequence[int], most: int = 12) -> list[SourceEdit]:
-    """Small faults put into the given lines, a few a line: what tests that mean those lines should notice.
-
-    None that can only raise an error: nobody makes `open(path + 1)` by mistake, and no test is there to notice it.
-    """
+    """Small faults put into the given lines, a few a line: what tests that mean those lines should notice."""
     found = [edit for edit in make_edits(text, lines) if edit.name in _MUTATION_NAMES]
-    found = [*_leave_out_errors(text, found), *_mutate_constants(text, set(lines))]
+    found += _mutate_constants(text, set(lines))
     chosen: list[SourceEdit] = []
     for number in dict.fromkeys(lines):
         here = [edit for edit in found if edit.line == number]
@@ -484,109 +463,6 @@ def make_mutants(text: str, lines: Sequence[int], most: int = 12) -> list[Source
             kinds.setdefault(edit.name, edit)
         chosen += list(kinds.values())[:4]
     return chosen[:most]
-
-
-def _leave_out_errors(text: str, edits: list[SourceEdit]) -> list[SourceEdit]:
-    """Those whose fault is no error of type or name: 1 is added to numbers, and only what has a value is added to."""
-    tree = parse_python(text) if edits else None
-    if tree is None:
-        return edits
-    source = ParsedSource(text, tree)
-    numbers: set[Span] = set()
-    first_values: set[Span] = set()
-    for function in walk_functions(tree):
-        known = _find_numbers(source, function)
-        nodes = [node for node in ast.walk(function) if isinstance(node, ast.expr)]
-        numbers |= {source.node_span(one) for one in nodes if _is_number(source, one, known)}
-        first_values.update(_find_first_values(source, function))
-    return [
-        edit
-        for edit in edits
-        if (edit.name != "off by one" or (edit.start, edit.stop) in numbers)
-        and (edit.name != "operator" or (edit.start, edit.stop) not in first_values)
-    ]
-
-
-def _find_first_values(source: ParsedSource, function: FunctionNode) -> Iterator[Span]:
-    """The assignments that give names of a function their first value."""
-    has_value = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
-    lines: dict[str, int] = {}
-    for node in ast.walk(function):
-        match node:
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                has_value |= {*names}
-            case ast.Name(id=name, ctx=ast.Store(), lineno=line):
-                lines[name] = min(line, lines.get(name, line))
-            case _:
-                pass
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name not in has_value and node.lineno == lines[name]:
-                yield source.node_span(node)
-
-
-def _find_numbers(source: ParsedSource, function: FunctionNode) -> set[str]:
-    """The texts of what has to be a number in a function: by annotation, by what it is assigned, or beside a number."""
-    nodes = list(ast.walk(function))
-    known = {
-        node.arg
-        for node in nodes
-        if isinstance(node, ast.arg) and isinstance(node.annotation, ast.Name)
-        if node.annotation.id in _NUMBER_FUNCTIONS
-    }
-    for _ in range(_NUMBER_PASSES):
-        before = len(known)
-        shown = (one for node in nodes for one in _list_numbers(source, node, known))
-        known |= {source.node_text(one) for one in shown}
-        if len(known) == before:
-            break
-    return known
-
-
-def _list_numbers(source: ParsedSource, node: ast.AST, known: set[str]) -> Sequence[ast.expr]:
-    """The expressions that a node shows to be numbers."""
-    beside: Sequence[ast.expr] = ()  # each is a number if one of them is
-    match node:
-        case ast.For(target=target, iter=ast.Call(func=ast.Name(id="range"))):
-            return [target]
-        case ast.For(target=ast.Tuple(elts=[first, _]), iter=ast.Call(func=ast.Name(id=name))):
-            return [first] if name == "enumerate" else []
-        case ast.Slice(lower=lower, upper=upper, step=step):
-            return [part for part in (lower, upper, step) if part is not None]
-        case ast.Assign(targets=[target], value=value):
-            return [target] if _is_number(source, value, known) else []
-        case ast.AugAssign(target=left, op=ast.Add() | ast.Sub() | ast.Div(), value=right):
-            beside = (left, right)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Div(), right=right):
-            beside = (left, right)
-        case ast.BinOp(left=left, op=ast.Pow() | ast.FloorDiv(), right=right):
-            return [left, right]
-        case ast.Compare(left=left, ops=ops, comparators=rights):
-            is_order = all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in ops)
-            beside = (left, *rights) if is_order else ()
-        case _:
-            pass
-    return beside if any(_is_number(source, side, known) for side in beside) else ()
-
-
-def _is_number(source: ParsedSource, node: ast.expr, known: set[str]) -> bool:
-    match node:
-        case ast.Constant(value=value):
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case ast.UnaryOp(op=ast.USub() | ast.Invert()) | ast.BinOp(op=ast.Pow() | ast.FloorDiv()):
-            return True
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
-            are_numbers = [_is_number(source, side, known) for side in (left, right)]
-            literal = ast.Constant | ast.JoinedStr | ast.List | ast.Tuple
-            return any(are_numbers) and not any(
-                isinstance(side, literal) and not is_number
-                for side, is_number in zip((left, right), are_numbers, strict=True)
-            )
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in _NUMBER_FUNCTIONS
-        case _:
-            return source.node_text(node) in known
 
 
 def _mutate_constants(text: str, lines: set[int]) -> Iterator[SourceEdit]:
