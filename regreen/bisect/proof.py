@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from regreen.bisect.commit_runner import SLOWER_KIND, CommitRunner
 from regreen.bisect.posterior import RateHistory
-from regreen.bisect.result import IN_VAIN, CulpritVerification
+from regreen.bisect.result import CulpritVerification
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.code.markdown_sanitizer import count_noun
@@ -220,7 +220,7 @@ def _test_revert(
             detail = f"with it reverted{part} on {bad[:12]} the command {does}{times}"
             return _RevertResult(True, detail)
         reason = session.classify_run(runs[-1])[1]
-        tried.append(f"reverting it ({extent}) on {bad[:12]} {IN_VAIN}: {reason}")
+        tried.append(f"reverting it ({extent}) on {bad[:12]} does not help: {reason}")
     return _RevertResult(False, "; ".join(tried) or "nothing to revert")
 
 

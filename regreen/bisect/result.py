@@ -44,10 +44,6 @@ class RangePoint:
     parents: tuple[int, ...] = ()
 
 
-IN_VAIN = "does not help"
-"""What the detail of a proof says of a revert that could be made, and with which nothing changed."""
-
-
 @dataclass(frozen=True, slots=True)
 class CulpritVerification:
     """How the culprit was proven, and whether the proof held."""

@@ -215,9 +215,8 @@ Advice = Literal["fix", "rebase", "rerun", "wait", "look"]
 _WHOLE = ""  # the name of the command itself, where no test has one
 _MAX_TESTS = 30
 _MAX_QUIET_RUNS = 3
-_MAX_BASE_RUNS_OF_FLAKE = (
-    5  # of ten flakes at rate .3 that the base has too, eight fail there by then
-)
+# Of ten flakes at a rate of .3 that the base has too, eight have failed there by then.
+_MAX_BASE_RUNS_OF_FLAKE = 5
 _MAX_SINGLE_PACKAGES = 4
 _SEARCH_TESTS = 12
 _LEAST_SEARCH_SECONDS = 30.0

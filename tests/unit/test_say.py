@@ -496,8 +496,8 @@ def test_regressions() -> None:
     body = messages.bisection_body(replace(found, verified=proof))
     assert body.split("\n\n")[1] == "It cannot be reverted cleanly: repair it by hand."
     assert "verified" not in body, "it is likely"
-    in_vain = replace(proof, detail=f"{proof.detail}; reverting it (its source alone) on bbbbbbbbbbbb does not help: exit 1")  # fmt: skip
-    said = messages.bisection_body(replace(found, verified=in_vain))
+    run = Observation("d" * 40, "fail", "Error", 1.0, "exit 1", part="revert", reverted="c" * 40)
+    said = messages.bisection_body(replace(found, verified=proof, later_runs=(run,)))
     assert said.split("\n\n")[1] == "Reverting it does not help: repair it by hand."
     assert "git revert" not in body
     about = messages.describe_regression("nightly", "pytest -q", slow)
@@ -533,17 +533,17 @@ def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
     fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40, setup=setup)
     body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), 2)
     said = "; its text has the command that reproduces it."
-    assert (said in messages.fix_opened(7, "", branch="main", claim="", body=body)) == holds
-    assert said not in messages.fix_opened(
-        7, "", branch="main", claim="", body=body, is_edited=True
-    )
+    assert (said in messages.fix_opened(7, "", branch="main", fix=fix, body=body)) == holds
+    assert said not in messages.fix_opened(7, "", branch="main", fix=fix, body=body, is_edited=True)
 
 
 def test_a_commit_at_the_start_of_a_sentence_keeps_its_letters() -> None:
-    text = messages.fix_opened(7, "b687e32d1760 (Count income) broke it.", branch="main", claim="")
+    text = messages.fix_opened(
+        7, "b687e32d1760 (Count income) broke it.", branch="main", fix=FixResult("fixed")
+    )
     assert " b687e32d1760 (Count income) broke it. Review" in text
     assert " The base moved. Review" in messages.fix_opened(
-        7, "the base moved", branch="main", claim=""
+        7, "the base moved", branch="main", fix=FixResult("fixed")
     )
 
 
@@ -628,7 +628,7 @@ def test_a_repair_says_which_files_it_changes() -> None:
     report = format_markdown(fix, is_waiting=True)
     for text in (
         messages.fix_body(fix, "test", "", format_markdown(fix, branch="b")),
-        messages.fix_opened(7, "", branch="main", claim="works", patch=patch),
+        messages.fix_opened(7, "", branch="main", fix=fix, patch=patch),
         messages.fix_awaits_approval(fix, "test", report),
     ):
         assert "The patch changes `shop/f0.py` (+0 -1), " in text.partition("\n\n")[0]
@@ -729,19 +729,20 @@ def test_a_repair_that_takes_work_back_says_so_first(rung: Any, how: str, claim:
     failed = InitialFailure("pytest", 1, ())
     tried = (Attempt(rung, how, "accepted", patch=patch),)
     fix = FixResult("fixed", rung, patch, culprit=culprit, before=failed, attempts=tried)
-    said = messages.describe_claim(replace(fix, after=PatchedRuns(0, 3)))
+    fix = replace(fix, after=PatchedRuns(0, 3))
+    said = messages.describe_claim(fix)
     runs = "(3 runs, each in a fresh sandbox)"
     assert said == f"{claim}. With it the failing command passes {runs}"
-    opened = messages.fix_opened(7, "", branch="main", claim=said)
+    opened = messages.fix_opened(7, "", branch="main", fix=fix)
     assert opened.startswith(f"Draft #7 {claim}. ")
     assert "If that change was meant, close #7." in opened
     waits = messages.fix_awaits_approval(fix, "test", "").partition("\n\n")[0]
     assert f"It {claim}." in waits
     draft = format_markdown(fix, branch="b")
     assert re.search(r"If that (change|part) was meant, close this", draft)
-    plain = messages.describe_claim(replace(fix, rung="recipe", after=PatchedRuns(0, 3)))
-    assert plain == f"makes the failing command pass {runs}"
-    assert "was meant" not in messages.fix_opened(7, "", branch="main", claim=plain)
+    plain = replace(fix, rung="recipe")
+    assert messages.describe_claim(plain) == f"makes the failing command pass {runs}"
+    assert "was meant" not in messages.fix_opened(7, "", branch="main", fix=plain)
 
 
 def test_the_list_of_commands_says_what_each_does() -> None:

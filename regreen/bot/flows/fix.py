@@ -583,7 +583,7 @@ class _FixFlow:
             opened.number,
             cause,
             branch=target.branch,
-            claim=messages.describe_claim(fix),
+            fix=fix,
             patch=patch,
             body=body,
             is_edited=is_edited,

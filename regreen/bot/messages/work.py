@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from regreen.bisect.report import measure_slowdown, render_markdown
-from regreen.bisect.result import IN_VAIN, Bisection
+from regreen.bisect.result import Bisection
 from regreen.bot.messages.causes import describe_repetition, has_repetition, make_command
 from regreen.bot.messages.markup import (
     add_verdict,
@@ -34,7 +34,6 @@ REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"
 _WAITING_MARK = make_marker("waits")
 """Hidden before and behind what says that a patch waits, which is replaced by what becomes of the patch."""
-_TAKES_BACK = "takes back"
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
@@ -110,7 +109,7 @@ def describe_claim(fix: FixResult) -> str:
     by = f" by {inline_prose(author)}" if author else ""
     how = next((one.summary for one in fix.attempts if one.patch and one.patch == fix.patch), "")
     how = f": {inline_prose(how)}" if how else ""
-    return f"{_TAKES_BACK} {whose}{by}{how}. With it the failing command passes{seen}"
+    return f"takes back {whose}{by}{how}. With it the failing command passes{seen}"
 
 
 def fix_opened(
@@ -118,12 +117,12 @@ def fix_opened(
     cause: str,
     *,
     branch: str,
-    claim: str,
+    fix: FixResult,
     patch: str = "",
     body: str = "",
     is_edited: bool = False,
 ) -> str:
-    """Where the patch is, what it does (`claim`), the `branch` that it repairs, and the files that it changes.
+    """Where the patch of `fix` is, what it does, the `branch` that it repairs, and the files that it changes.
 
     It says so if the text, `body`, has the command that reproduces it. `is_edited`: somebody changed its title and text,
     which stay.
@@ -137,11 +136,11 @@ def fix_opened(
         else ""
     )
     how = f"Review and merge #{number} if you agree, or close it{where}."
-    if claim.startswith(_TAKES_BACK):
+    if fix.rung in TAKES_BACK:
         how = f"If that change was meant, close #{number}. {how}"
     draft = f"It merges into the branch {code_span(branch)}."
     changes = f" {describe_changed_files(patch)}" if patch else ""
-    return f"Draft #{number} {claim}. {draft}{changes}{note}{tail} {how}"
+    return f"Draft #{number} {describe_claim(fix)}. {draft}{changes}{note}{tail} {how}"
 
 
 def fix_withheld(reason: str, claim: str, report: str) -> str:
@@ -297,9 +296,8 @@ def bisection_body(
     elif command := undo_culprit(bisection):
         steps.insert(0, f"Revert it with `{command}`.")
     elif _is_revert_in_vain(bisection):
-        assert bisection.verified is not None  # noqa: S101 - for mypy
-        is_made = IN_VAIN in bisection.verified.detail
-        why = f"Reverting it {IN_VAIN}" if is_made else "It cannot be reverted cleanly"
+        was_run = any(one.part == "revert" for one in bisection.later_runs)
+        why = "Reverting it does not help" if was_run else "It cannot be reverted cleanly"
         steps.insert(0, f"{why}: repair it by hand.")
     parts = [render_markdown(bisection, "\n\n".join(steps))]
     if environment := render_environment(bisection.environment):
