@@ -88,6 +88,21 @@ def test_a_revert_that_loses_an_option_waits(repository: Repository) -> None:
     assert "OPTIONS" not in document["patch"]  # the smallest that works is offered
 
 
+def test_of_a_commit_that_broke_its_own_tests_the_line_is_given_back(
+    repository: Repository,
+) -> None:
+    then = "from pkg.calc import total\n\nRATES = (1, 2)\n\n\ndef test_rates():\n    assert total(RATES) == 3\n"
+    now = then.replace("RATES = (1, 2)\n\n\n", "\n").replace("== 3", "== 1 + 2")
+    repository.commit("rates", {"tests/test_rates.py": then})
+    repository.commit("say it as a sum", {"tests/test_rates.py": now, "README.md": "Sums.\n"})
+    repository.commit("more readme", {"README.md": "Sums of numbers.\n"})
+    document = fixed(repository, "pytest", "-q", rungs="revert")
+    assert (document["outcome"], document["rung"]) == ("needs_human", "revert")
+    lines = [line for line in document["patch"].splitlines() if line[:1] in "+-"]
+    assert "+RATES = (1, 2)" in lines
+    assert not any("README" in line or "== 3" in line for line in lines)
+
+
 @pytest.mark.slow
 def test_taking_back_a_value_that_a_test_did_not_expect_waits(repository: Repository) -> None:
     stock = "def lines():\n    return ['apple', 'pear']\n"

@@ -146,6 +146,36 @@ def test_a_call_gets_the_argument_that_all_other_calls_got(
     assert found.is_guess
 
 
+@pytest.mark.parametrize("row", GROWN, ids=[row[0] for row in GROWN])
+def test_a_call_loses_the_argument_that_a_commit_took_from_the_function(
+    tmp_path: Path, row: tuple[str, str, str, tuple[str, str], str, str]
+) -> None:
+    path, definition, parameter, calls, argument, said = row
+
+    def write(grown: str, given: str, forgotten: str) -> str:
+        return definition.format(grown) + calls[0].format(given) + calls[1].format(forgotten)
+
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {path: write(parameter, argument, argument)})
+    rev = repository.commit("quiet", {path: write("", "", argument)})
+    said = said.replace("not enough", "too many")
+    found = follow_change(repository.open(), rev, None, said, {path: {3}})
+    assert found is not None
+    assert found.texts == {path: write("", "", "")}
+    assert found.is_guess
+
+
+def test_the_argument_that_a_method_lost_is_the_one_at_its_place(tmp_path: Path) -> None:
+    text = "    fn gross(&self, {0}net: u8) {{}}\n    fn a(&self) {{ self.gross({1}1) }}\n    fn b(&self) {{ self.gross({2}pair(1, 2)) }}\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"tax.rs": text.format("loud: bool, ", "true, ", "f(1, 2), ")})
+    rev = repository.commit("quiet", {"tax.rs": text.format("", "", "f(1, 2), ")})
+    said = "error[E0061]: this method takes 1 argument but 2 arguments were supplied\n --> tax.rs:3:10\n"
+    found = follow_change(repository.open(), rev, None, said, {"tax.rs": {3}})
+    assert found is not None
+    assert found.texts == {"tax.rs": text.format("", "", "")}
+
+
 def test_calls_that_got_different_arguments_name_none(tmp_path: Path) -> None:
     text = "func gross(net int{0}) int {{ return net }}\na := gross(1{1})\nb := gross(2{2})\nc := gross(3)\n"
     repository = Repository(tmp_path / "repo")

@@ -243,7 +243,7 @@ def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) ->
                 continue
             rows = lines.setdefault(path, (read(path) or "").splitlines(keepends=True))
             row = rows[number] if 0 <= number < len(rows) else ""
-            rest = _drop_name(row, name)
+            rest = _drop_name(row, name, "".join(rows[max(0, number - 50) : max(0, number)]))
             if rest != row:
                 rows[number] = rest
                 dropped.append(NamedEdit(name or row.strip(), "nothing", "nothing uses an import"))
@@ -251,8 +251,16 @@ def _drop_unused_imports(output: str, paths: Collection[str], read: ReadText) ->
     return EditedFiles({x: y for x, y in texts.items() if y != read(x)}, tuple(dropped))
 
 
-def _drop_name(row: str, name: str) -> str:
-    """An import without a name; nothing where it imports no other. What is no import stays."""
+_OPEN_IMPORT = re.compile(r"(?:^|\n)[ \t]*import\b[^;'\"{}]{0,200}\{[^{}]*$")
+
+
+def _drop_name(row: str, name: str, before: str) -> str:
+    """An import without a name; nothing where it imports no other, or is a line of a longer one. What is no import stays."""
+    alone = (
+        rf"[ \t]*(?:type[ \t]+)?(?:[\w$]+[ \t]+as[ \t]+)?{re.escape(name)}[ \t]*,?[ \t]*(?://.*)?\n"
+    )
+    if name and re.fullmatch(alone, row) and _OPEN_IMPORT.search(before):
+        return ""
     if re.fullmatch(
         rf"[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?{re.escape(name)}[ \t]*(?://.*)?\n?", row
     ):

@@ -1,4 +1,4 @@
-"""Follows a definition that a commit renamed, moved or gave a parameter to the places that a compiler names, in any language with outlines.
+"""Follows a definition that a commit renamed, moved, or gave or took a parameter to the places that a compiler names, in any language with outlines.
 
 Python's own callers are followed by its syntax trees (`languages/python/forgotten_callers`).
 """
@@ -58,9 +58,9 @@ class _Home:
 def follow_change(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
 ) -> FollowedName | None:
-    """The files that the failure names with what a commit renamed or moved, or with the argument that it gave to all other calls."""
+    """The files that the failure names with what a commit renamed or moved, or with the argument that it gave to, or took from, other calls."""
     arguments = git, rev, base, output, places
-    return follow_renamed_definitions(*arguments) or follow_grown_calls(*arguments)
+    return follow_renamed_definitions(*arguments) or follow_changed_arguments(*arguments)
 
 
 def follow_renamed_definitions(
@@ -106,15 +106,24 @@ def follow_renamed_definitions(
 
 
 _WRONG_COUNT = re.compile(
-    r"(?i)not enough arguments in call to (?:[\w.]{1,80}\.)?(?P<go>\w{1,80})|(?:method|constructor) (?P<java>\w{1,80}) in (?:class|enum|record|interface) \S{1,200} cannot be applied"
+    r"(?i)(?:not enough|too many) arguments in call to (?:[\w.]{1,80}\.)?(?P<go>\w{1,80})|(?:method|constructor) (?P<java>\w{1,80}) in (?:class|enum|record|interface) \S{1,200} cannot be applied"
     r"|error TS2554:|error\[E0061\]"
 )
 
 
-def follow_grown_calls(
+@dataclass(frozen=True, slots=True)
+class _ChangedArgument:
+    """What a commit did to the arguments of a function: `added` behind the last, or the one at `dropped` of `count` taken away."""
+
+    added: str = ""
+    dropped: int = 0
+    count: int = 0
+
+
+def follow_changed_arguments(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
 ) -> FollowedName | None:
-    """The named lines with the last argument that a commit gave to every other call of a function; None if it gave different ones."""
+    """The named lines with the last argument that a commit gave to every other call of a function, or without the one that it took away; None if it did not do the same everywhere."""
     said = list(_WRONG_COUNT.finditer(output[-100_000:]))
     names = {name for match in said for name in match.groups() if name}
     texts = {
@@ -123,26 +132,29 @@ def follow_grown_calls(
         if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
     }
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if texts else ()):
-        grown = _find_grown_calls(git, commit.sha, commit.parents)
-        for name in sorted(grown.keys() & names if names else grown.keys()):
-            argument = next(iter(grown[name]))
+        found = _find_changed_arguments(git, commit.sha, commit.parents)
+        for name in sorted(found.keys() & names if names else found.keys()):
+            change = next(iter(found[name]))
             changed = {
                 path: "\n".join(
-                    _add_argument(line, name, argument) if number in places[path] else line
+                    _change_arguments(line, name, change) if number in places[path] else line
                     for number, line in enumerate(text.split("\n"), 1)
                 )
                 for path, text in texts.items()
             }
             changed = {path: text for path, text in changed.items() if text != texts[path]}
-            if changed and len(grown[name]) == 1:
-                words = f"{name} is called with {argument} too"
+            if changed and len(found[name]) == 1:
+                done = f"with {change.added}" if change.added else "with an argument less"
+                words = f"{name} is called {done} too"
                 return FollowedName(commit.sha, changed, words, is_guess=True)
     return None
 
 
-def _find_grown_calls(git: Git, sha: str, parents: Collection[str]) -> dict[str, set[str]]:
-    """By function, the arguments that the commit added behind those of its calls; definitions are no calls."""
-    grown: dict[str, set[str]] = {}
+def _find_changed_arguments(
+    git: Git, sha: str, parents: Collection[str]
+) -> dict[str, set[_ChangedArgument]]:
+    """By function, the arguments that the commit added behind those of its calls, or took from its calls or its definition."""
+    found: dict[str, set[_ChangedArgument]] = {}
     for path in [x for x in git.changed_paths(sha) if is_source(x)][:_MAX_PATHS]:
         data = git.show(sha, path) or b""
         was = git.show(next(iter(parents)), path) if parents else None
@@ -152,33 +164,62 @@ def _find_grown_calls(git: Git, sha: str, parents: Collection[str]) -> dict[str,
         defined = {(one.start, one.short_name) for one in read_outline(path, data).definitions}
         pairs = difflib.SequenceMatcher(None, old, new, autojunk=False)
         for tag, start, stop, first, last in pairs.get_opcodes():
-            if tag != "replace" or stop - start != last - first:
-                continue
-            lines = zip(old[start:stop], new[first:last], strict=True)
-            for number, (before, after) in enumerate(lines, first + 1):
-                for name, _, close in _list_calls(before):
-                    added = after[close : close + len(after) - len(before)]
-                    is_same = after == f"{before[:close]}{added}{before[close:]}"
-                    if added and is_same and (number, name) not in defined:
-                        grown.setdefault(name, set()).add(added.removeprefix(",").strip())
-    return grown
+            lines = zip(old[start:stop], new[first:last], strict=False)
+            for number, (before, after) in enumerate(lines if tag == "replace" else (), first + 1):
+                for name, change in _compare_arguments(before, after):
+                    if change.count or (number, name) not in defined:
+                        found.setdefault(name, set()).add(change)
+    return found
 
 
-def _list_calls(line: str) -> Iterator[tuple[str, str, int]]:
-    """The calls of a line that end in it: name, arguments, and where the parenthesis closes."""
+def _compare_arguments(before: str, after: str) -> Iterator[tuple[str, _ChangedArgument]]:
+    """The calls of two lines whose only difference is an argument behind the last, or one that is gone."""
+    for name, opens, close in _list_calls(before):
+        added = after[close : close + len(after) - len(before)]
+        if added and after == f"{before[:close]}{added}{before[close:]}":
+            yield name, _ChangedArgument(added.removeprefix(",").strip())
+            continue
+        arguments = _split_arguments(before[opens:close])
+        for dropped in reversed(range(len(arguments))):
+            rest = [*arguments[:dropped], *arguments[dropped + 1 :]]
+            if after == f"{before[:opens]}{', '.join(rest)}{before[close:]}":
+                own = [one for one in arguments if re.fullmatch(r"&?(?:mut )?self", one)]
+                place = dropped - len(own)  # which the calls of a method do not write
+                yield name, _ChangedArgument("", place, len(arguments) - len(own))
+                break
+
+
+def _list_calls(line: str) -> Iterator[tuple[str, int, int]]:
+    """The calls of a line that end in it: name, and where the parenthesis opens and closes."""
     for match in re.finditer(r"(?<![\w$])([A-Za-z_$][\w$]{0,80})\(", line[:500]):
         depth = 1
         for at in range(match.end(), len(line)):
             depth += (line[at] == "(") - (line[at] == ")")
             if not depth:
-                yield match[1], line[match.end() : at].strip(), at
+                yield match[1], match.end(), at
                 break
 
 
-def _add_argument(line: str, name: str, argument: str) -> str:
-    for called, arguments, close in reversed(list(_list_calls(line))):
-        if called == name:
-            line = f"{line[:close]}{', ' if arguments else ''}{argument}{line[close:]}"
+def _split_arguments(text: str) -> list[str]:
+    """What stands between commas that are in no bracket; commas of a string divide it too, so that nothing fits it then."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _change_arguments(line: str, name: str, change: _ChangedArgument) -> str:
+    for called, opens, close in reversed(list(_list_calls(line))):
+        arguments = _split_arguments(line[opens:close])
+        if called == name and change.added:
+            line = f"{line[:close]}{', ' if arguments else ''}{change.added}{line[close:]}"
+        elif called == name and len(arguments) == change.count:
+            del arguments[change.dropped]
+            line = f"{line[:opens]}{', '.join(arguments)}{line[close:]}"
     return line
 
 

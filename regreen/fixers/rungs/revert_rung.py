@@ -358,22 +358,28 @@ def _bisect_failure(case: RepairCase) -> Bisection:
 
 
 def _find_standing_changes(case: RepairCase, sha: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The source files that the commit changed: as they are now, and with the commit's remaining lines undone."""
+    """The files that the commit broke something in: as they are now, and with the commit's remaining lines undone."""
     now: dict[str, str] = {}
     then: dict[str, str] = {}
     parents = case.git.commit(sha).parents
     if not parents:  # the first commit has no earlier state
         return now, then
-    for path in case.git.changed_paths(sha):
+    for path in _select_revertible_paths(case.git.changed_paths(sha)):
         text = read_original(case, path)
         before, since = case.git.show(parents[0], path), case.git.show(sha, path)
-        if text is None or before is None or since is None or is_test(path) or is_document(path):
+        if text is None or before is None or since is None:
             continue
         now[path] = text
         then[path] = undo_all_pieces(
             text, before.decode("utf-8", "replace"), since.decode("utf-8", "replace")
         )
     return now, then
+
+
+def _select_revertible_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """The sources among the paths of a commit, or its tests where it changes no source: then they are what it broke."""
+    code = [path for path in paths if not is_document(path)]
+    return tuple([path for path in code if not is_test(path)] or code)
 
 
 def _find_only_commit(case: RepairCase) -> GuiltyCommit | None:
@@ -385,7 +391,7 @@ def _find_only_commit(case: RepairCase) -> GuiltyCommit | None:
 def _make_revert_patches(case: RepairCase, sha: str) -> Iterator[tuple[str, str]]:
     """Patches that revert `sha`, the whole commit first unless it contains tests."""
     paths = case.git.changed_paths(sha)
-    sources = tuple(path for path in paths if not is_test(path) and not is_document(path))
+    sources = _select_revertible_paths(paths)
     framed = tuple(
         dict.fromkeys(
             frame.path
@@ -397,7 +403,8 @@ def _make_revert_patches(case: RepairCase, sha: str) -> Iterator[tuple[str, str]
     tests = [path for path in paths if is_test(path)]
     choices: list[tuple[tuple[str, ...], str]] = []
     if sources:
-        choices.append((sources, f"reverted the source changes of {sha[:12]}"))
+        kind = "test" if is_test(sources[0]) else "source"
+        choices.append((sources, f"reverted the {kind} changes of {sha[:12]}"))
     if len(framed) < len(sources) and framed:
         choices.append((framed, f"reverted {sha[:12]} in the files on the failing path"))
     whole: tuple[tuple[str, ...], str] = ((), f"reverted {sha[:12]}")
