@@ -116,6 +116,17 @@ def test_what_was_taken_away_for_good_is_not_followed(tmp_path: Path) -> None:
     assert follow_renamed_definitions(repository.open(), rev, None, said, {"bill/bill.go": {5}}) is None  # fmt: skip
 
 
+def test_members_of_another_object_keep_the_name_of_a_renamed_function(tmp_path: Path) -> None:
+    text = "function {0}(to, key) {{\n  to[key] = 1;\n}}\n\nexport const a = new Map();\na.set('x', 1);\n{1}(a, 'y', ...{1}());\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"full.js": text.format("set", "set")})
+    rev = repository.commit("say what it does", {"full.js": text.format("define", "set")})
+    found = follow_change(repository.open(), rev, None, "full.js:7: set is not defined\n", {"full.js": {7}})  # fmt: skip
+    assert found is not None
+    assert found.texts == {"full.js": text.format("define", "define")}
+    assert found.is_guess
+
+
 GROWN = [
     ("tax.go", "func gross(net int{0}) int {{ return net }}\n", ", loud bool", ("a := gross(1{0})\n", "b := gross(2{0})\n"), ", false",
      "tax.go:3:10: not enough arguments in call to gross\n\thave (number)\n\twant (int, bool)\n"),

@@ -90,7 +90,9 @@ def follow_renamed_definitions(
             old = gone.definition.short_name
             if new.path == gone.path:
                 name = new.definition.short_name
-                changed = {path: _rename(text, old, name) for path, text in texts.items()}
+                changed = {
+                    path: _rename(text, old, name, places[path]) for path, text in texts.items()
+                }
                 is_guess = is_doubtful or any(
                     _has_other_uses_of_word(text, old, places[path]) for path, text in texts.items()
                 )
@@ -268,8 +270,14 @@ def _read_definitions_with_bodies(git: Git, rev: str, path: str) -> Iterator[_Ho
         yield _Home(path, definition, re.sub(rf"(?<![\w$]){name}(?![\w$])", "_", body))
 
 
-def _rename(text: str, old: str, new: str) -> str:
-    return re.sub(rf"(?<![\w$]){re.escape(old)}(?![\w$])", new, text)
+def _rename(text: str, old: str, new: str, named: Collection[int]) -> str:
+    """The text with the word exchanged; members of other objects stay where no line that the failure names has it as a member."""
+    lines = text.split("\n")
+    shown = "\n".join(lines[number - 1] for number in named if 0 < number <= len(lines))
+    word = rf"{re.escape(old)}(?![\w$])"
+    member = r"(?<!\.)\."  # three of them spread what follows
+    free = "" if re.search(member + word, shown) else rf"(?<!{member})"
+    return re.sub(rf"(?<![\w$]){free}{word}", new, text)
 
 
 def _has_other_uses_of_word(text: str, old: str, named: Collection[int]) -> bool:
