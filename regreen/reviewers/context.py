@@ -90,12 +90,15 @@ class ReviewerReport:
     """The claims of one reviewer, the files that it could not read, and the steps that it skipped.
 
     `read` describes the basis of the claims in a few words ("ruff and basedpyright on 4 files") for the note beside
-    the dimension's score. `about` says in a sentence what the change does. `scores` overrides the score that is
+    the dimension's score; `is_narrow`: it looked for one thing alone, on which no score rests. `reads_also` are other
+    dimensions that it read for. `about` says in a sentence what the change does. `scores` overrides the score that is
     otherwise computed from the claims.
     """
 
     claims: tuple[Claim, ...] = ()
     read: str = ""
+    is_narrow: bool = False
+    reads_also: tuple[Dimension, ...] = ()
     unread: tuple[UnreadFile, ...] = ()
     skipped: tuple[SkippedReviewer, ...] = ()
     scores: Mapping[Dimension, DimensionScore] = field(default_factory=dict)

@@ -302,17 +302,16 @@ def _score_dimension(
     context: ReviewContext,
     tests: ReviewTestRun | None,
 ) -> DimensionScore:
-    own = [r for d, r in reports if d == dimension]
+    own = [r for d, r in reports if dimension in {d, *r.reads_also}]
     reported = [r.scores[dimension] for _, r in reports if dimension in r.scores]
     if reported:
         return reported[0]
     if dimension not in context.config.review.dimensions:
         return DimensionScore(None, "switched off by review.dimensions")
     read = [r.read for r in own if r.read]
-    if not read:
-        return DimensionScore(
-            None, _missing_score_reason([s for r in own for s in r.skipped], context)
-        )
+    skipped = [s for r in own for s in r.skipped]
+    if not read or not context.files:
+        return DimensionScore(None, _missing_score_reason(skipped, context))
     mine = [f for f in findings if f.dimension == dimension]
     lost = sum(_COST_BY_SEVERITY[f.severity] * _finding_weight(f) for f in mine)
     by_severity = Counter(f.severity for f in mine)
@@ -323,9 +322,15 @@ def _score_dimension(
         else:
             lost += _FAILING_TESTS_COST
             made_of.insert(0, "failing tests")
-    note = f"{', '.join(made_of) or 'no finding'}; read by {'; '.join(read)}"
-    if any(r.skipped for r in own):
-        note += "; not done: " + ", ".join(s.reviewer for r in own for s in r.skipped)
+    no_model = ", no model" if any(s.reviewer == "model" and s.by_policy for s in skipped) else ""
+    if all(r.is_narrow for r in own if r.read):
+        return DimensionScore(None, "; ".join([*made_of, f"only {', '.join(read)}{no_model}"]))
+    by = count_noun(len(read), "reviewer" if context.model else "analyzer")
+    note = f"{', '.join(made_of) or 'no finding'}; {by}{no_model}: {'; '.join(read)}"
+    if no_model and (left := _files_only_for_model(context)):
+        note += f"; not read: {', '.join(left[:3])}{', …' if len(left) > 3 else ''}"
+    if not_done := [s.reviewer for s in skipped if not (no_model and s.reviewer == "model")]:
+        note += "; not done: " + ", ".join(not_done)
     return DimensionScore(max(0, round(100 - lost)), note)
 
 

@@ -216,8 +216,22 @@ def test_a_withheld_finding_costs_no_score(tmp_path: Path) -> None:
     score, note = _score(tmp_path)
     assert score == 100
     assert (
-        note == "no finding; read by ruff on 1 file; 200 not sure enough to be shown, not counted"
+        note
+        == "no finding; 1 analyzer: ruff on 1 file; 200 not sure enough to be shown, not counted"
     )
+
+
+def test_no_score_rests_on_one_thing_that_was_looked_for(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.change({"a.rb": "x = 1\n"}, {"a.rb": "x = 2\n"})
+    secrets = ReviewerReport(read="secrets looked for in 1 file", is_narrow=True)
+    model = ReviewerReport(read="a model's reading of 1 file", reads_also=("security",))
+    without: list[tuple[Dimension, ReviewerReport]] = [("security", secrets)]
+    scores, notes = compute_scores(without, [], [], story.context())
+    assert scores["security"] is None
+    assert notes["security"] == "only secrets looked for in 1 file"
+    scores, _ = compute_scores([*without, ("correctness", model)], [], [], story.context())
+    assert scores["security"] == 100
 
 
 def test_failing_tests_lower_the_score_and_say_so(tmp_path: Path) -> None:

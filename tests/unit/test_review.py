@@ -275,6 +275,24 @@ def test_a_clean_change_is_met_with_silence_and_scores(story: Story) -> None:
     assert "ruff" in result.score_notes["correctness"]
 
 
+def test_a_score_names_what_it_rests_on_and_what_nothing_read(story: Story) -> None:
+    before = {"a.py": "def f(a):\n    return a\n", "b.rb": "x = 1\n"}
+    story.change(before, {"a.py": "def f(a):\n    return a + 1\n", "b.rb": "x = 2\n"})
+    result = story.review()
+    assert result.scores["security"] == 100
+    note = result.score_notes["security"]
+    assert note.startswith("no finding; 2 analyzers, no model: taint analysis and ruff's S rules on 1 Python file; ")  # fmt: skip
+    assert note.endswith("; not read: b.rb")
+
+
+def test_what_no_analyzer_reads_has_no_score(story: Story) -> None:
+    story.change({"b.rb": "x = 1\n"}, {"b.rb": "x = 2\n"})
+    result = story.review()
+    assert (result.scores["correctness"], result.scores["security"]) == (None, None)
+    assert result.score_notes["correctness"] == "only the syntax of 1 file, no model"
+    assert result.score_notes["security"] == "only secrets looked for in 1 file, no model"
+
+
 def test_what_no_model_read_is_said(story: Story) -> None:
     story.change({"a.py": GOOD}, {"a.py": GOOD + "\nz = 1\n"})
     (skipped,) = [s for s in story.review().skipped if s.reviewer == "model"]

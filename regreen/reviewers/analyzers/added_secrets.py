@@ -47,6 +47,7 @@ class AddedSecrets:
         return ReviewerReport(
             tuple(claims),
             read=f"secrets looked for in {count_noun(len(files) - len(unread), 'file')}",
+            is_narrow=True,
             unread=(*unread, *partly),
         )
 

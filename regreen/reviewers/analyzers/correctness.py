@@ -400,9 +400,10 @@ class Ruff:
             for h in new
         ]
         claims += find_removed_names(context, [h for h in sound if h not in new], base)
+        count = len(files) - len(broken) - len(unread)
         return ReviewerReport(
             claims=tuple(claims),
-            read=f"ruff's bug rules on {count_noun(len(files) - len(broken) - len(unread), 'Python file')}",
+            read=f"ruff's bug rules on {count_noun(count, 'Python file')}" if count else "",
             unread=(
                 *(UnreadFile(p, "does not parse as Python") for p in sorted(broken)),
                 *unread,
@@ -487,7 +488,7 @@ class Pyright:
         rules = tuple(PYRIGHT_RULES)
         relying = find_dependents(context)
         if not relying and not _may_say_something(context, files):
-            return ReviewerReport(read="basedpyright, which has nothing to check here")
+            return ReviewerReport()  # nothing for it to check
         old = base_python_texts(context)
 
         @cache

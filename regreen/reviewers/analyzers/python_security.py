@@ -65,9 +65,11 @@ class PythonSecurity:
         unread = tuple(
             UnreadFile(path, why) for path, why in sorted(head.unread.items()) if path in changed
         )
+        count = count_noun(len(changed) - len(unread), "Python file")
+        is_read = len(unread) < len(changed)
         return ReviewerReport(
             tuple(claims),
-            read=f"taint analysis and ruff's S rules on {count_noun(len(changed) - len(unread), 'Python file')}",
+            read=f"taint analysis and ruff's S rules on {count}" if is_read else "",
             unread=unread,
         )
 

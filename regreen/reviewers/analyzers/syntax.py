@@ -54,7 +54,7 @@ class BrokenSyntax:
         broken |= _find_broken_python(files, context)
         claims = [_make_claim(f, broken[f.path], context) for f in files if f.path in broken]
         read = f"the syntax of {count_noun(len(files) - len(unread), 'file')}" if files else ""
-        return ReviewerReport(tuple(claims), read=read, unread=tuple(unread))
+        return ReviewerReport(tuple(claims), read, is_narrow=True, unread=tuple(unread))
 
 
 def _find_broken_place(file: FileChange, context: ReviewContext) -> tuple[int, str] | None:

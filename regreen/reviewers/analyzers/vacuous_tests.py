@@ -45,7 +45,7 @@ class VacuousTests:
         claims += [c for f in others for c in _find_tests_without_assertions_left(f, context)]
         count = len(files) + len(others)
         read = f"assertions of {count_noun(count, 'test file')}" if count else ""
-        return ReviewerReport(claims=tuple(claims), read=read)
+        return ReviewerReport(tuple(claims), read, is_narrow=True)
 
 
 def _check_file(file: FileChange, context: ReviewContext) -> Iterator[Claim]:

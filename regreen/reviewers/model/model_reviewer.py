@@ -434,7 +434,8 @@ class ModelReviewer:
     def run(self, context: ReviewContext) -> ReviewerReport:
         """Read, merge, have each claim tried, and report what is left with its evidence."""
         if context.model is None:
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, NO_MODEL, by_policy=True),))
+            skipped_by_policy = (SkippedReviewer(self.name, NO_MODEL, by_policy=True),)
+            return ReviewerReport(reads_also=("security",), skipped=skipped_by_policy)
         portions, unread = context.run_isolated(make_portions, self.related)
         claims: list[Claim] = []
         left: list[UnreadFile] = list(unread)
@@ -462,6 +463,7 @@ class ModelReviewer:
         return ReviewerReport(
             claims=tuple(claims),
             read=read,
+            reads_also=("security",),
             unread=tuple(left),
             skipped=tuple(dict.fromkeys(skipped)),
             about=shorten_text(" ".join(a for a in about if a), _MAX_ABOUT_CHARACTERS),
