@@ -150,7 +150,12 @@ def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[Open
             if document.kind == "review":
                 text = f"Tests fail at the merge base with `{branch}` too, not only in this pull request"
             if document.kind == "fix":
-                text = f"The branch `{branch}` fails, and no repair was found"
+                text = f"The branch `{branch}` fails, and "
+                text += (
+                    "a repair was found, which is only shown: the repository is only observed"
+                    if document.body.get("observed") and document.body.get("patch")
+                    else "no repair was found"
+                )
             text += _name_failing_tests(document)
             tasks.append(
                 OpenTask("red", text, document.repo, document.number, document.job, document.at)
@@ -164,7 +169,9 @@ def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
     if document.kind == "fix":
         if document.number is not None:  # then the title is a pull request's
             return "", None
-        return str(body.get("title") or ""), _RED_BY_FIX.get(str(body.get("outcome")))
+        outcome = str(body.get("outcome"))
+        is_shown_alone = bool(body.get("observed") and body.get("patch")) or None
+        return str(body.get("title") or ""), _RED_BY_FIX.get(outcome, is_shown_alone)
     if document.kind == "review":
         failing = body.get("fail_on_base")
         return str(body.get("base_branch") or ""), True if failing else None

@@ -22,6 +22,7 @@ from regreen.bot.feedback import OutcomeStore
 from regreen.bot.jobs.engine import find_next_cron_time
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
+from regreen.bot.messages import name_repair
 from regreen.bot.open_tasks import (
     KIND_TITLES,
     MAINTENANCE_KINDS,
@@ -156,7 +157,8 @@ class ResultView:
 def summarize_result(document: ResultDocument) -> ResultSummary:
     """One word and one line on what came out."""
     body = document.body
-    verdict = str(body.get("outcome") or "done").replace("_", " ")
+    is_observed = bool(body.get("observed"))
+    verdict = name_repair(str(body.get("outcome") or "done"), is_observed=is_observed)
     if body.get("outcome") == "needs_human" and body.get("opened"):
         verdict = " by ".join(str(s) for s in ("approved", body.get("approved_by")) if s)
     match document.kind:

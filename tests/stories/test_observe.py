@@ -8,7 +8,8 @@ from regreen_playground.world import Fault
 from regreen.bot.observe import READS, WithheldWrites
 from regreen.domain.github import GitHub
 from regreen.domain.state_records import UnclaimedBranch
-from tests.stories.story import DASHBOARD_TOKEN, REPO, Story
+from tests.stories.story import DASHBOARD_TOKEN, REPO, Story, shown_page
+from tests.stories.test_bisections import _SCHEDULE, _history, _night
 from tests.stories.test_fixes import _red, needs_sandbox
 from tests.stories.test_reviews import FAULT
 
@@ -103,7 +104,25 @@ def test_an_observed_repair_pushes_nothing(story: Story) -> None:
     story.configures("mode: observe\nreview: {enabled: false}\n")
     story.work()
     assert _writes(story) == []
-    assert "draft pull request: " in _page(story, "fix")
+    page = _page(story, "fix")
+    assert "draft pull request: " in page
+    assert page.index("nothing of this was written to GitHub") < page.index("would open a draft")
+    listed = shown_page(story, "/jobs?kind=fix") + shown_page(story, "/fixes")
+    assert listed.count("would open a draft") == 2
+    assert ">fixed" not in listed + page
+
+
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_an_observed_schedule_says_which_issue_it_would_open(story: Story) -> None:
+    story.configures(f"mode: observe\n{_SCHEDULE}")
+    story.work()
+    _history(story)
+    _night(story)
+    assert story.issues == []
+    (note,) = [job.note for job in story.regreen.store.jobs(kinds=("tick",))]
+    assert note.startswith("red: would open an issue, ")
 
 
 def test_the_organisation_decides_where_a_repository_does_not(story: Story) -> None:

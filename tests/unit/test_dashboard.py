@@ -530,6 +530,14 @@ def test_a_red_branch_that_no_repair_was_found_for_needs_a_person(store: Databas
         assert is_listed is (outcome == "gave_up")
 
 
+def test_a_red_branch_whose_repair_was_only_observed_needs_a_person(store: Database) -> None:
+    body = {"outcome": "fixed", "title": "main", "patch": "-a", "observed": True}
+    store.save_document(ResultDocument("fix", "o/r", None, "s", "f/1", datetime.now(UTC), body))
+    page = _operator(store).get("/").text
+    assert "fails, and a repair was found, which is only shown" in page
+    assert ">would open a draft<" in page
+
+
 def test_a_forks_commit_waits_until_somebody_approves_it(store: Database) -> None:
     sha, now = "a" * 40, datetime.now(UTC)
     body = {"head": sha, "title": "Add tax", "waits_for_approval": True}

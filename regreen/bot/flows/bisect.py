@@ -454,7 +454,8 @@ class _ScheduledBisect:
             self._github.post_comment(number, mark, text)
             self._github.close_issue(number)
         self._save_state(replace(self._state, red="", issue=None, issues=()))
-        return "green again: closed " + ", ".join(f"#{number}" for number in issues)
+        did = "would close" if is_observed(self._github) else "closed"
+        return f"green again: {did} " + ", ".join(f"#{number}" for number in issues)
 
     def _save_state(self, state: ScheduleState) -> None:
         self._state = state
@@ -479,10 +480,10 @@ class _ScheduledBisect:
         number = None if is_observed(self._github) else issue.number
         issues = tuple(sorted({*self._state.issues, *([number] if number else [])}))
         self._save_state(replace(self._state, red=head, issue=number, issues=issues))
-        self._desk.log_action(
-            self._job, "", "regression", f"#{issue.number}: {_summarize_bisection(bisection)}"
-        )
-        return f"red: #{issue.number}, {_summarize_bisection(bisection)}"
+        where = f"#{number}" if number else "would open an issue"
+        summary = f"{where}, {_summarize_bisection(bisection)}"
+        self._desk.log_action(self._job, "", "regression", summary)
+        return f"red: {summary}"
 
 
 def _parallel_job_count(config: RepoConfig) -> int:

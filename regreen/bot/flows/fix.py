@@ -512,10 +512,10 @@ class _FixFlow:
                 is_tried=bool(fix.before.command.strip()),
             )
             _post_failed_check(self._desk, self._github, check)
-        self._desk.log_action(
-            self._job, asked_by, "fix", f"{fix.outcome} at {self._target.sha[:12]} ({red.name})"
-        )
-        return f"{fix.outcome.replace('_', ' ')}: {fix.reason or fix.cause or fix.rung or ''}"
+        word = messages.name_repair(fix.outcome, is_observed=is_observed(self._github))
+        at = f"{word} at {self._target.sha[:12]} ({red.name})"
+        self._desk.log_action(self._job, asked_by, "fix", at)
+        return f"{word}: {fix.reason or fix.cause or fix.rung or ''}"
 
     def open_draft(
         self, patch: str, title: str, body: str, cause: str, *, fix: FixResult
@@ -632,6 +632,7 @@ class _FixFlow:
                     "title": pull.title if pull else self._target.branch,
                     "author": pull.author if pull else "",
                     "opened": opened,
+                    "observed": is_observed(self._github),
                     "reproduce": messages.reproduce_fix(fix, self._target.fetch_command),
                 },
             )

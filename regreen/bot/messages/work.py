@@ -37,6 +37,14 @@ _WAITING_MARK = make_marker("waits")
 _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair"
 
 
+_WHEN_OBSERVED = {"fixed": "would open a draft", "needs_human": "would ask for approval"}
+
+
+def name_repair(outcome: str, *, is_observed: bool) -> str:
+    """A repair's outcome in words; `is_observed`: nothing was written, so it says what would have been done."""
+    return (is_observed and _WHEN_OBSERVED.get(outcome)) or outcome.replace("_", " ")
+
+
 def fix_or_revert_title(check: str, fix: FixResult) -> str:
     """The title of a patch pull request, and its commit's subject: at most 72 characters."""
     tests = list(dict.fromkeys(f.test for f in fix.before.failures if f.test))
