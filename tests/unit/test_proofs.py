@@ -417,7 +417,10 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     spent = {"environment": 1.0, "tests": 2.0, "proof": 3.5, "mutants": 0.5}
     check = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown, guard), mutants, seconds=spent), required=False)  # fmt: skip
     assert check.title == "Proven, but 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
-    assert check.conclusion == "success"
+    assert check.conclusion == "neutral", "most faults would pass"
+    assert "This check is neutral: most faults that were tried pass unnoticed, " in check.summary
+    half = proof_check("a" * 40, ProofResult("proven", "red", (shown,), mutants[2:]), required=False)  # fmt: skip
+    assert (half.title[:22], half.conclusion) == ("Proven, but 1 of 2 fau", "success")
     assert check.summary.startswith(f"**{check.title}**, all of those in `add`.\n\n{name}: red\n\n- ")  # fmt: skip
     assert (check.summary.count("3 of 4"), check.summary.count("roven, but")) == (1, 1)
     assert (

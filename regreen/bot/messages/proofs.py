@@ -23,6 +23,9 @@ _MAX_TITLE_CHARS = 140
 _MAX_ROWS = 20
 _UNJUDGED = "what could not be judged blocks nothing"
 UNJUDGED_FAULTS = "faults in the changed lines are not judged: tests fail at this commit"
+_MOSTLY_UNNOTICED = (
+    "most faults that were tried pass unnoticed, and no proof of that kind blocks a merge"
+)
 _RED_HEAD = "tests fail at this commit, which is for the project's own CI to block"
 
 
@@ -120,12 +123,15 @@ def proof_check(
 ) -> CheckRun:
     """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold.
 
-    `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
+    It is neutral where most of the faults that were tried pass unnoticed. `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
     tests might notice once they pass.
     """
     unjudged = UNJUDGED_FAULTS if failing else ""
     result = judge_at_commit(result, failing)
+    lived, tried = _count_faults(result)
+    is_mostly_unnoticed = result.verdict == "proven" and 2 * lived > tried
     is_held = result.verdict in {"proven", "nothing_to_prove"} and not failing
+    is_held = is_held and not is_mostly_unnoticed
     held: Conclusion = "success" if is_held else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
     title = to_plain_line(_make_title(result, unjudged), _MAX_TITLE_CHARS)
@@ -166,6 +172,7 @@ def proof_check(
     if held == "neutral" and not failed:
         why = "`prove.required` is false, so no proof blocks a merge"
         why = _UNJUDGED if result.verdict == "inconclusive" else why
+        why = _MOSTLY_UNNOTICED if is_mostly_unnoticed else why
         parts.append(explain_neutral(_RED_HEAD if failing else why))
     spent = sum(result.seconds.values()) - result.seconds.get("tests", 0)  # which are in the proof
     parts.append(Cost().describe(spent))  # and it asks no model
