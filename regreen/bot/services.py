@@ -20,6 +20,7 @@ from regreen.domain.github import (
     RateLimited,
     Repository,
     TokenScope,
+    after_fetch,
 )
 from regreen.domain.models import Cost
 from regreen.domain.ports import Clock, Model, Sandbox
@@ -150,10 +151,11 @@ class Services:
             )
         )
 
-    def store_capsule(self, repository: Repository, capsule: Capsule) -> str:
+    def store_capsule(self, repository: Repository, capsule: Capsule, *, fetch: str = "") -> str:
         """Keep a capsule for those who may read the repository; the command that repeats it, "" without an address.
 
-        A private repository's capsule is for those who are signed in, so the command names the downloaded file.
+        A private repository's capsule is for those who are signed in, so the command names the downloaded file. `fetch`
+        brings a fork's commits to a clone.
         """
         text, base = encode_capsule(capsule).decode(), self.settings.public_url
         self.store.add(
@@ -163,11 +165,10 @@ class Services:
             return ""
         name = f"{capsule.digest}.json"
         address = f"{base.rstrip('/')}/capsules/{name}"
-        return (
-            f"regreen replay {name}  # download it first, signed in: {address}"
-            if repository.private
-            else f"regreen replay {address}"
-        )
+        again = f"regreen replay {address}"
+        if repository.private:
+            again = f"regreen replay {name}  # download it first, signed in: {address}"
+        return after_fetch(fetch, again)
 
     def job_page_url(self, job: str) -> str:
         """The address of a job's page, empty if the dashboard has no public address."""

@@ -162,6 +162,11 @@ class PullRequest:
         return f"git fetch origin pull/{self.number}/head" if self.fork else ""
 
 
+def after_fetch(fetch: str, command: str) -> str:
+    """A command behind the one that brings its commits to a clone, where that takes one; "" without a command."""
+    return f"{fetch} && {command}" if fetch and command else command
+
+
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """An annotation of a check run on lines of a file."""

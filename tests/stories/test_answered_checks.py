@@ -243,8 +243,17 @@ def test_nothing_of_a_fork_runs_before_somebody_asks_why(tell: Tell) -> None:
     story.work()
     assert _answer(story, pull)[0].startswith("This change broke it: ")
     assert "**This change broke it**" in pull.comments[-1]
+    fetch = f"git fetch origin pull/{pull.number}/head"
+    assert f"Reproduce: `{fetch} && regreen why --base " in pull.comments[-1]
     assert story.reactions(said) == ["eyes", "rocket"]
     assert {scope for _, scope in prepared} == {f"{REPO}/fork/{pull.number}"}
+    story._settings = story._settings.model_copy(update={"public_url": "https://regreen.example"})
+    story.restart()
+    for command, again in (("prove", "regreen prove --base "), ("bisect", "regreen bisect --good "), ("why", "regreen replay ")):  # fmt: skip
+        story.pushes(pull, {f"{command}.txt": "x\n"})
+        story.says("alice", f"/{command}", on=pull)
+        story.work()
+        assert f"eproduce: `{fetch} && {again}" in pull.comments[-1], command
 
 
 def test_the_tests_of_a_change_are_judged_once(

@@ -174,8 +174,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     config = services.load_repo_config(ask.where, github, repository).config
     services.require_job_minutes(repository.full_name, config)
     reply = CommandReply(github, services.store, ask.number, ask.comment, job.record.id)
-    on_pull = ask.bad is None and _is_pull(github, ask.number)
-    pull = github.pull(ask.number) if on_pull else None
+    pull = github.pull(ask.number) if ask.bad is None and _is_pull(github, ask.number) else None
     if pull is not None:
         refuse_command_for_old_head("bisect", ask.sha, pull)
     base = pull.base_sha if pull else repository.default_branch
@@ -183,6 +182,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     git = services.mirrors.fetch(github, repository, refs, job.cancel)
     bad = ask.bad or (pull.head_sha if pull else repository.default_branch)
     good = ask.good or (pull.base_sha if pull else None)
+    fetch = pull.fetch_command if pull else ""
     try:
         _require_measure(ask.slower, good)
         services.sandbox()  # fails early
@@ -235,12 +235,22 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
             task,
             git=git,
             progress=_make_progress_reporter(services, job, reply),
+            fetch=fetch,
         )
         bisection = replace(
             bisection, environment=tests.document, seconds=services.measure_job(job)
         )
         brought = _find_culprit_pull(github, bisection)
-        _save_bisection(services, job, repository, bisection, git, pull=brought, number=ask.number)
+        _save_bisection(
+            services,
+            job,
+            repository,
+            bisection,
+            git,
+            pull=brought,
+            number=ask.number,
+            fetch=fetch,
+        )
         job.check_cancelled()
     except Cancelled:
         reply.post_text(messages.job_cancelled(services.store.job(job.record.id)))
@@ -264,6 +274,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
         opened.number if opened else None,
         services.job_page_url(job.record.id),
         messages.describe_culprit_pull(brought.number, brought.author) if brought else "",
+        fetch,
     )
     reply.post_text(body)
     reply.show_reaction("rocket")
@@ -498,6 +509,7 @@ def _run_bisection(
     *,
     git: Mirror,
     progress: Callable[[str], None],
+    fetch: str = "",
 ) -> Bisection:
     memory = BisectMemory(job)
     return run_bisection(
@@ -507,7 +519,7 @@ def _run_bisection(
         memory=memory,
         progress=progress,
         cancel=job.cancel,
-        keep=partial(services.store_capsule, repository),
+        keep=partial(services.store_capsule, repository, fetch=fetch),
     )
 
 
@@ -558,6 +570,7 @@ def _save_bisection(
     pull: PullRequest | None,
     number: int | None = None,
     opened: int | None = None,
+    fetch: str = "",
 ) -> None:
     likeliest = sorted(bisection.posterior, key=lambda p: -p.p)[:_MAX_NAMED_COMMITS]
     named = [git.commit(point.sha) for point in likeliest]
@@ -572,7 +585,7 @@ def _save_bisection(
         "branch": branch if git.is_ancestor(blamed, f"refs/heads/{branch}") else "",
         "culprit_pull": {"number": pull.number, "author": pull.author} if pull else None,
         "runs_made": report.describe_runs(bisection),
-        "reproduce": messages.reproduce_bisection(bisection),
+        "reproduce": messages.reproduce_bisection(bisection, fetch),
         "undo": messages.undo_culprit(bisection),
     }
     services.store.save_document(

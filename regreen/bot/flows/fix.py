@@ -406,7 +406,7 @@ class _FixFlow:
             model=model[0] if model else None,
             progress=job.report_progress,
             cancel=job.cancel,
-            keep=partial(self._desk.store_capsule, self._repository),
+            keep=partial(self._desk.store_capsule, self._repository, fetch=target.fetch_command),
         )
         fix = replace(fix, environment=document)
         if fix.outcome == "already_green" and run is not None and environment is not None:

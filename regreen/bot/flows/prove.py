@@ -26,6 +26,7 @@ from regreen.domain.github import (
     PullRequest,
     RateLimited,
     Repository,
+    after_fetch,
 )
 from regreen.domain.ports import Mirror
 from regreen.domain.records import ResultDocument
@@ -101,6 +102,7 @@ class _ProofFlow:
         """Post the check run, and return it. What a push does not change is not run again."""
         head, began = self.pull.head_sha, self.services.clock.now()
         again = f"regreen prove --base {self.pull.base_sha[:12]} --head {head[:12]}"
+        again = after_fetch(self.pull.fetch_command, again)
         try:
             result, repeat = self._find_proof(tests, asked_by)
             page = self.services.job_page_url(self.job.record.id)
@@ -179,7 +181,10 @@ class _ProofFlow:
         result = prove_change(
             work, git=git, sandbox=services.sandbox(), say=job.report_progress, cancel=job.cancel
         )
-        repeat = services.store_capsule(self.repository, result.capsule) if result.capsule else ""
+        repeat = ""
+        if result.capsule:
+            fetch = pull.fetch_command
+            repeat = services.store_capsule(self.repository, result.capsule, fetch=fetch)
         result = replace(result, capsule=None)
         services.store.save(
             FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat}))

@@ -40,6 +40,7 @@ from regreen.domain.github import (
     Repository,
     ValidationFailed,
     WorkflowRun,
+    after_fetch,
 )
 from regreen.domain.job_control import StopCondition
 from regreen.domain.ports import Mirror
@@ -293,8 +294,7 @@ class _WhyFlow:
         page = self.services.job_page_url(self.job.record.id)
         repeat = _repeat_command(tip, merge, tests.trial, tests)
         # No ordinary clone has GitHub's merge, and its ref leads elsewhere after the next push.
-        if repeat:
-            repeat = f"git fetch origin {merge} && {repeat}"
+        repeat = after_fetch(f"git fetch origin {merge}", repeat)
         check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
         self.job.check_cancelled()
         self.github.post_check_run(replace(check, started=self.job.record.began))
@@ -431,13 +431,13 @@ class _WhyFlow:
             found = replace(
                 found, reason=f"{found.reason} (the repository's tests ran: {red.reason})"
             )
-        repeat = (
-            self.services.store_capsule(self.repository, found.capsule) if found.capsule else ""
-        )
+        repeat, fetch = "", self.pull.fetch_command
+        if found.capsule:
+            repeat = self.services.store_capsule(self.repository, found.capsule, fetch=fetch)
         document = messages.make_cause_document(
             found, found.capsule.digest if found.capsule else None
         )
-        repeat = repeat or _repeat_command(base, self._sha, trial, tests)
+        repeat = repeat or after_fetch(fetch, _repeat_command(base, self._sha, trial, tests))
         action = self._name_remedy(found.verdict, group)
         return {**document, "action": action, "repeat": repeat}
 

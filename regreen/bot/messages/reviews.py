@@ -31,6 +31,7 @@ from regreen.domain.github import (
     Conclusion,
     FileComment,
     InlineComment,
+    after_fetch,
 )
 from regreen.domain.models import DIMENSIONS, Evidence, Finding, Review, Severity
 from regreen.domain.repo_config import CONFIG_PATH, RepoConfig
@@ -107,7 +108,7 @@ def reproduce_review(review: Review, fetch: str = "") -> str:
         return ""
     tests = " --run-tests" if review.tests or review.coverage else ""
     again = f"regreen review --base {review.merge_base[:12]} --head {review.head[:12]}{tests}"
-    return f"{fetch} && {again}" if fetch else again
+    return after_fetch(fetch, again)
 
 
 def review_body(

@@ -22,7 +22,7 @@ from regreen.bot.messages.markup import (
 from regreen.code.file_languages import language_of
 from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.errors import NOT_STARTED
-from regreen.domain.github import Button, CheckRun
+from regreen.domain.github import Button, CheckRun, after_fetch
 from regreen.domain.models import Cost
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.environment.preparation import render_environment
@@ -97,7 +97,7 @@ def reproduce_fix(fix: FixResult, fetch: str = "") -> str:
     if not fix.rev or not command:
         return ""
     again = make_command(("fix", "--rev", fix.rev[:12]), fix.setup, ("sh", "-c", command))
-    return f"{fetch} && {again}" if fetch and again else again
+    return after_fetch(fetch, again)
 
 
 def describe_origin(culprit: GuiltyCommit, *, is_own: bool) -> str:
@@ -295,9 +295,16 @@ def fix_not_found(fix: FixResult, step: str, report: str) -> str:
 
 
 def bisection_body(
-    bisection: Bisection, revert: int | None = None, page: str = "", note: str = ""
+    bisection: Bisection,
+    revert: int | None = None,
+    page: str = "",
+    note: str = "",
+    fetch: str = "",
 ) -> str:
-    """The result of a bisection: the culprit, how to revert it, a `note`, what ran, and the link to the pictures."""
+    """The result of a bisection: the culprit, how to revert it, a `note`, what ran, and the link to the pictures.
+
+    `fetch` brings a fork's commits to a clone.
+    """
     steps = [note] if note else []
     if revert is not None:
         steps.insert(0, f"Draft #{revert} reverts that commit. Review and merge it if you agree.")
@@ -311,7 +318,7 @@ def bisection_body(
     if environment := render_environment(bisection.environment):
         parts.append(environment)
     links = [f"[every run and the plots]({page})"] if page else []
-    if again := reproduce_bisection(bisection):
+    if again := reproduce_bisection(bisection, fetch):
         links.append(f"reproduce: {code_span(again, 700)}")
     parts += [f"<sub>{' · '.join(links)}</sub>"] if links else []
     return "\n\n".join(parts)
@@ -332,7 +339,7 @@ def _is_revert_in_vain(bisection: Bisection) -> bool:
     return proof is not None and proof.ok and "revert" not in proof.by
 
 
-def reproduce_bisection(bisection: Bisection) -> str:
+def reproduce_bisection(bisection: Bisection, fetch: str = "") -> str:
     """The command that makes the same bisection in a clone of the repository; "" where no line holds it."""
     command, span = bisection.command.strip(), bisection.range
     if not command:
@@ -340,7 +347,7 @@ def reproduce_bisection(bisection: Bisection) -> str:
     good = ("--good", span.good[:12]) if span.good else ()
     slower = ("--slower", f"{bisection.slower:g}") if bisection.slower else ()
     asked = ("bisect", *good, "--bad", span.bad[:12], *slower)
-    return make_command(asked, "", ("sh", "-c", command))
+    return after_fetch(fetch, make_command(asked, "", ("sh", "-c", command)))
 
 
 def describe_culprit_pull(number: int, author: str) -> str:
