@@ -311,7 +311,7 @@ def _is_green_again(store: Store, search: ResultDocument) -> bool:
     """Whether the command of a search, or the CI of its branch, has passed since at a commit that the search did not cover.
 
     It counts for the command when a schedule runs it; for the branch when each workflow that failed there passed, which
-    says nothing of how fast it is.
+    says nothing of how fast it is. The run that GitHub started last decides: an older commit may run again later.
     """
     body, branch = search.body, search.body["branch"]
     wanted = (branch, body.get("command"), body.get("slower"))
@@ -323,7 +323,7 @@ def _is_green_again(store: Store, search: ResultDocument) -> bool:
     }
     covered = {point.get("sha") for point in body.get("posterior") or ()}
     covered |= {*(body.get("range") or {}).values()}
-    newest: dict[str, bool] = {}
+    runs: dict[str, list[tuple[int, bool]]] = {}
     failed = set()
     for job in store.jobs(kinds=("tick", "fix", "comment"), repo=search.repo, limit=_MAX_CI_JOBS):
         is_later = job.created > search.at
@@ -335,12 +335,15 @@ def _is_green_again(store: Store, search: ResultDocument) -> bool:
             case Tick(schedule=name) if is_later and name in same and job.note.startswith("green"):
                 return True
             case CheckPassed(head_branch=at, fork=False) if at == branch:
-                newest.setdefault(work.name, is_later and work.head_sha not in covered)
+                is_green = is_later and work.head_sha not in covered
+                runs.setdefault(work.name, []).append((work.run_id, is_green))
             case CheckFailed(head_branch=at, fork=False) if at == branch:
-                newest.setdefault(work.name, False)
+                runs.setdefault(work.name, []).append((work.run_id or 0, False))
                 failed.add(work.name)
             case _:
                 pass
+    # of one run's attempts, the one that is listed first is the newest
+    newest = {name: max(its, key=lambda run: run[0])[1] for name, its in runs.items()}
     return bool(failed) and not body.get("slower") and all(newest[name] for name in failed)
 
 
