@@ -125,10 +125,6 @@ def _markdown_lines(
     yield from _other_job_lines(result)
     if result.reflection:
         yield f"\n**Summary.** {_sanitize_text(result.reflection)}"
-    yield from (
-        f"\n<sub>Repeat {what}: {code_span(one, 700)}</sub>"
-        for what, one in _label_repeat_commands(result)
-    )
     if result.hints and result.outcome != "fixed":
         yield "\n**Hints.**"
         yield from (f"- {_sanitize_text(hint)}" for hint in result.hints[:10])
@@ -137,6 +133,9 @@ def _markdown_lines(
         yield _make_details("How it failed", _make_code_block(failures))
     yield from _hypothesis_lines(result.hypotheses)
     yield from _attempts_table(result.attempts, result.cost.describe(result.seconds))
+    if labelled := list(_label_repeat_commands(result)):
+        rows = [f"# repeat {what}\n{command}" for what, command in labelled]
+        yield _make_details("Repeat what ran", _make_code_block("\n".join(rows), "sh"))
     if result.patch:
         yield _make_details(
             "Apply, check and undo it by hand",
@@ -174,16 +173,14 @@ def _cause_lines(result: FixResult) -> Iterator[str]:
 
 
 def _first_line(result: FixResult, *, branch: str | None, is_waiting: bool) -> str:
-    """The outcome and what was done; what waits has its headline above."""
+    """The outcome and what was done; what waits, or is on a branch, has its headline above."""
     accepted = next(
         (one for one in result.attempts if one.patch and one.patch == result.patch), None
     )
     what = _sanitize_text(accepted.summary) if accepted else ""
-    if is_waiting:
+    if is_waiting or branch:
         return f"The patch: {what or result.rung or 'see below'}"
-    # what only a person may publish is on a branch of ours once a person has
-    outcome = "fixed" if branch and result.outcome == "needs_human" else result.outcome
-    head = f"**{_sanitize_sentence(_OUTCOME_TEXTS[outcome])}**"
+    head = f"**{_sanitize_sentence(_OUTCOME_TEXTS[result.outcome])}**"
     return f"{head}: {what}" if what else f"{head} ({result.rung})" if result.rung else head
 
 

@@ -239,7 +239,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     story.work()
     patch = story.pulls[-1]
     assert (patch.raw.head_ref, patch.raw.draft) == ("regreen/fix-1", True)
-    assert "**Fixed**: ran codespell -w shop" in patch.body
+    assert "\n\nThe patch: ran codespell -w shop\n" in patch.body
     assert (
         "\nWhat the patch safety checks leave to a person:\n\n- A spelling tool chose the words\n"
         in patch.body
@@ -385,5 +385,5 @@ def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
     patch = story.pulls[-1]
     assert patch.body.startswith("`python -m pytest -q` of #1 fails. "), "no CI job failed"
     said = rf"\n\nDraft #{patch.number} takes back a commit by alice: reverted {sha[:12]}\. With it the failing command passes .+\. It merges into the branch `change`\. The patch changes .+\. "
-    said += rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\. If that change was meant, close #{patch.number}\. Review and"
+    said += rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\. Review and merge #{patch.number} if you agree, or close it if that change was meant; "
     assert re.search(said, pull.comments[-1]), pull.comments[-1]

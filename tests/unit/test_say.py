@@ -735,7 +735,7 @@ def test_a_repair_that_takes_work_back_says_so_first(rung: Any, how: str, claim:
     assert said == f"{claim}. With it the failing command passes {runs}"
     opened = messages.fix_opened(7, "", branch="main", fix=fix)
     assert opened.startswith(f"Draft #7 {claim}. ")
-    assert "If that change was meant, close #7." in opened
+    assert "or close it if that change was meant." in opened
     waits = messages.fix_awaits_approval(fix, "test", "").partition("\n\n")[0]
     assert f"It {claim}." in waits
     draft = format_markdown(fix, branch="b")
@@ -748,6 +748,32 @@ def test_a_repair_that_takes_work_back_says_so_first(rung: Any, how: str, claim:
 def test_the_list_of_commands_says_what_each_does() -> None:
     text = messages.help_text([("review [full]", "review it")], "/")
     assert text.endswith("- `/review [full]`: review it")
+
+
+def test_what_is_long_or_said_elsewhere_is_not_repeated() -> None:
+    long, note = "regreen replay " + "a" * 200, messages.repair_note(7, "topic")
+    cause = messages.make_cause_document(RedCause("change", "red on head", "fix"))
+    more = {"checks": ["test"], "action": note, "repeat": long}
+    check = messages.cause_check("a" * 40, [cause | more])
+    assert "It has to be repaired here." not in check.summary, "the draft repairs it"
+    assert f"Failed: `test`.\n\n{note}" in check.summary
+    assert f"<details><summary>Reproduce</summary>\n\n```sh\n{long}\n```" in check.summary
+    assert "It has to be repaired here." in messages.cause_check("a" * 40, [cause | more | {"action": ""}]).summary  # fmt: skip
+    comment = messages.format_as_comment(check.summary)
+    assert comment.endswith("</details>")
+    assert "Verdict as JSON" in check.summary
+    assert "Verdict as JSON" not in comment, "the check has it"
+    failed = InitialFailure("pytest", 1, ())
+    fix = FixResult(
+        "fixed", "recipe", before=failed, rev="a" * 40, setup="pip install " + "x" * 200
+    )
+    report = messages.fix_report(
+        fix, format_markdown(replace(fix, repeat=(long, long)), branch="b")
+    )
+    assert report.startswith("The patch: recipe\n"), "the text above says that it is fixed"
+    assert f"# repeat the failure\n{long}\n# repeat the run with the patch\n" in report
+    assert report.count("<sub>") == 1, "the cost; commands of this length are folded"
+    assert "; its text has the command" in messages.fix_opened(7, "", branch="b", fix=fix, body=report)  # fmt: skip
 
 
 def test_a_package_that_broke_a_check_is_named_first_with_what_to_do() -> None:

@@ -12,6 +12,8 @@ from regreen.bot.messages.markup import (
     code_span,
     count_noun,
     explain_neutral,
+    fence_code,
+    fold_details,
     inline_prose,
     to_plain_line,
 )
@@ -25,7 +27,8 @@ CAUSE_CHECK = "regreen/why"
 _MAX_TITLE_CHARS = 140
 _MAX_SHOWN_RUNS = 12
 _MAX_COMMAND_CHARS = 600
-_REPEAT_START = "<sub>Reproduce: "
+_MAX_REPEAT_LINE = 160
+_REPEAT_TITLE = "Reproduce"
 # the cause that an answer is named after, where the failing checks have several
 _GRAVITY = ("change", "main", "world", "unknown", "neighbour", "infrastructure", "flaky")
 RerunOutcome = Literal["asked", "off", "observed", "again", "refused", "elsewhere", "nothing"]
@@ -195,7 +198,8 @@ def _format_card(cause: Mapping[str, Any], branch: str, closing: str = "") -> st
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
     parts = [f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}"]
-    parts += [f"Failed: {checks}{more}. {_advise(cause, branch)}" if checks else _NEXT_STEP_QUIET]
+    told = f"Failed: {checks}{more}. {_advise(cause, branch)}".rstrip()
+    parts += [told if checks else _NEXT_STEP_QUIET]
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
     parts += ["What ran, each in a fresh sandbox:\n\n" + "\n".join(runs)] if runs else []
@@ -223,6 +227,8 @@ def _advise(cause: Mapping[str, Any], branch: str) -> str:
         return f"{whose} {step}".strip()
     if may_be_made_flaky(cause):
         return _ADVICE_MAYBE_MADE_FLAKY
+    if cause["do"] == "fix" and cause["action"]:
+        return ""  # the open draft that repairs it follows
     if not package:
         where = code_span(branch, 100) if branch else "the base branch"
         return _ADVICE[cause["do"]].replace("BRANCH", where)
@@ -246,13 +252,15 @@ def _list_runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def describe_repetition(command: str) -> list[str]:
-    """The line that says how a result is repeated; nothing where there is no command for it."""
-    return [f"{_REPEAT_START}{code_span(command, 700)}</sub>"] if command else []
+    """How a result is repeated: a line, or a fold for a long command; nothing where there is no command for it."""
+    if len(command) > _MAX_REPEAT_LINE:
+        return [fold_details(_REPEAT_TITLE, fence_code(command, "sh"))]
+    return [f"<sub>{_REPEAT_TITLE}: {code_span(command, 700)}</sub>"] if command else []
 
 
 def has_repetition(text: str) -> bool:
-    """Whether a text has that line."""
-    return _REPEAT_START in text
+    """Whether a text has that."""
+    return any(f"{mark}{_REPEAT_TITLE}" in text for mark in ("<sub>", "<summary>"))
 
 
 def is_unreproduced(cause: Mapping[str, Any]) -> bool:

@@ -73,6 +73,7 @@ def strip_markdown(text: str) -> str:
 
 
 _NEUTRAL = "This check is neutral: "
+_VERDICT_TITLE = "Verdict as JSON"
 
 
 def explain_neutral(why: str) -> str:
@@ -81,12 +82,13 @@ def explain_neutral(why: str) -> str:
 
 
 def format_as_comment(summary: str) -> str:
-    """A check run's summary for a comment, which is no check."""
-    return "\n\n".join(part for part in summary.split("\n\n") if not part.startswith(_NEUTRAL))
+    """A check run's summary for a comment, which is no check: the verdict as JSON stays with the check."""
+    text = summary.partition(f"\n\n<details><summary>{_VERDICT_TITLE}")[0]
+    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith(_NEUTRAL))
 
 
 def add_verdict(check: CheckRun, verdict: str, **facts: object) -> CheckRun:
     """The check run with its verdict as a fenced JSON block, so that no reader depends on the colour alone."""
     document = {"version": 1, "check": check.name, "head": check.head_sha, "verdict": verdict}
     block = fence_code(json.dumps(document | facts, ensure_ascii=True, indent=1), "json", 4000)
-    return replace(check, summary=f"{check.summary}\n\n{fold_details('Verdict as JSON', block)}")
+    return replace(check, summary=f"{check.summary}\n\n{fold_details(_VERDICT_TITLE, block)}")

@@ -143,9 +143,8 @@ def fix_opened(
         if has_repetition(body) and not is_edited
         else ""
     )
-    how = f"Review and merge #{number} if you agree, or close it{where}."
-    if fix.rung in TAKES_BACK:
-        how = f"If that change was meant, close #{number}. {how}"
+    close = "close it if that change was meant" if fix.rung in TAKES_BACK else "close it"
+    how = f"Review and merge #{number} if you agree, or {close}{where}."
     draft = f"It merges into the branch {code_span(branch)}."
     changes = f" {describe_changed_files(patch)}" if patch else ""
     return f"Draft #{number} {describe_claim(fix)}. {draft}{changes}{note}{tail} {how}"
