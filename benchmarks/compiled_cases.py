@@ -486,8 +486,11 @@ def run_seeded(folder: Path, repository: Path, language: str, rounds: int, seed:
         posted = {}
         for side, changed in sides.items():
             head = commit(root, files | changed, side)
+            git(root, "tag", "-f", f"{side}-{number}", head)
             posted[side], _ = review(root, base, head)
             git(root, "reset", "-q", "--hard", base)
+            found = [show(f) for f in posted[side]]
+            say(sys.stdout, package=root.name, number=number, side=side, findings=found)
         rows = [(m.kind, m.path, m.line, m.name) for m in mutations]
         for kind, path, line, name in [*rows, *((k, p, 1, "") for k, p, _, _ in fresh)]:
             twin = {show(f).split()[0] for f in posted["twin"] if f["path"] == path}
@@ -498,7 +501,8 @@ def run_seeded(folder: Path, repository: Path, language: str, rounds: int, seed:
                 said = [show(f) for f in found if name and name in str(f["title"])]
             say(
                 sys.stdout,
-                module=module,
+                package=root.name,
+                number=number,
                 kind=kind,
                 path=path,
                 line=line,
@@ -507,7 +511,6 @@ def run_seeded(folder: Path, repository: Path, language: str, rounds: int, seed:
                 said=said,
                 twin=sorted(twin),
             )
-        say(sys.stdout, module=module, twin_findings=[show(f) for f in posted["twin"]])
 
 
 def run_releases(folder: Path, repository: Path, language: str, count: int) -> None:

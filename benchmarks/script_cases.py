@@ -32,6 +32,7 @@ from regreen.languages.script import is_script
 ENV = {
     "PATH": os.environ["PATH"],
     "HOME": os.environ["HOME"],
+    **{k: v for k, v in os.environ.items() if k == "PYTHONPATH"},
     **{f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
 }
 GENERATED = re.compile(
@@ -579,11 +580,13 @@ def run_seeded(folder: Path, package: str, rounds: int, seed: int, out: TextIO) 
                 },
                 side,
             )
+            git(root, "tag", "-f", f"{side}-{number}", head)
             posted[side], seconds = review(root, base, head)
             git(root, "reset", "-q", "--hard", base)
             say(
                 out,
                 package=package,
+                number=number,
                 side=side,
                 seconds=round(seconds, 1),
                 findings=[show(f) for f in posted[side]],
@@ -600,6 +603,7 @@ def run_seeded(folder: Path, package: str, rounds: int, seed: int, out: TextIO) 
             say(
                 out,
                 package=package,
+                number=number,
                 kind=m.kind,
                 typed=language_of(m.path) != "javascript",
                 path=m.path,
