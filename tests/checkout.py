@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Checkout:
 
     def commit(self, message: str, **files: str | None) -> str:
         for name, text in files.items():
-            path = self.root / name.replace("__", "/").replace("_py", ".py")
+            path = self.root / re.sub(r"_(py|ini|sh)$", r".\1", name.replace("__", "/"))
             if text is None:
                 path.unlink()
             else:

@@ -432,7 +432,8 @@ class Investigation:
             return self._trial
         names = [name for name in self._tests if name not in new]
         tools = find_tools_of_test(names[0], split_test_name(names[0])[0]) if names else None
-        return replace(self._trial, command=tools.run_tests(names)) if tools else self._trial
+        command = tools.run_tests(names, self._case.trial.command) if tools else ()
+        return replace(self._trial, command=command) if tools else self._trial
 
     def _count_outcomes(self, place: Place, run: CommandRun) -> None:
         """Count a run for each watched test; on the base a failure counts only where it is one seen on head."""
@@ -833,11 +834,10 @@ def _find_test_outcome(name: str, run: CommandRun) -> str | None:
     if name.partition("::")[0] in run.failing:  # its file could not be collected
         return "fail"
     is_heard = any(test.startswith(f"{name}::") for test in run.tests)
-    return (
-        "pass"
-        if is_heard or (named and not run.tests and name.partition("::")[0] not in heads)
-        else None
-    )
+    # where files could not be collected, as a conftest, what is not heard may not have run
+    ends_early = any(failure.test == failure.path for failure in run.failures)
+    is_of_others = named and not run.tests and name.partition("::")[0] not in heads
+    return "pass" if is_heard or (is_of_others and not ends_early) else None
 
 
 def names_package(output: str, name: str) -> bool:

@@ -80,6 +80,14 @@ class TestListener(Protocol):
         """`env` with what starts the programs; the tests are told to stop after so many seconds."""
         ...
 
+    def extend_command(self, command: Sequence[str]) -> tuple[str, ...]:
+        """The command with the programs found also where its words set the search path themselves."""
+        ...
+
+    def kept_tests_from_starting(self, output: str) -> bool:
+        """Whether the programs were not found, so that no test could start."""
+        ...
+
 
 class TestTools(Protocol):
     """Runs, selects and names tests. A command is its words, a command line its text."""
@@ -135,8 +143,8 @@ class TestTools(Protocol):
         """The command that runs one test file; `once`: up to the first failure, leaving nothing behind."""
         ...
 
-    def run_tests(self, tests: Sequence[str]) -> tuple[str, ...]:
-        """The command that runs exactly these tests, in this order."""
+    def run_tests(self, tests: Sequence[str], like: Sequence[str] = ()) -> tuple[str, ...]:
+        """The command that runs exactly these tests, in this order; with the options of `like`, a command, that say how tests are loaded."""
         ...
 
     def name_test(self, path: str, name: str) -> str:

@@ -185,7 +185,7 @@ class _SelectionRuns:
             return False
         self.made += 1
         overlay = {**self._trial.overlay, **{path: text.encode() for path, text in files.items()}}
-        command = self._tools.run_tests(selection)
+        command = self._tools.run_tests(selection, self._trial.command)
         trial = replace(self._trial, command=command, overlay=overlay)
         run = run_once(
             trial, self._rev, self._env, git=self._git, sandbox=self._sandbox, cancel=self._cancel

@@ -235,7 +235,7 @@ def select_tests_of_trial(trial: Trial, names: Sequence[str]) -> Trial:
     tools = [find_tools_of_test(name, split_test_name(name)[0]) for name in names]
     if not (tools and tools[0] and all(tools)) or not is_plain_test_call(trial):
         return trial
-    return replace(trial, command=tools[0].run_tests(names), title=None)
+    return replace(trial, command=tools[0].run_tests(names, trial.command), title=None)
 
 
 def split_test_name(test: str) -> tuple[str, str]:

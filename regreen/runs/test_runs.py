@@ -141,17 +141,19 @@ def run_in_box(
     cancel: Event | None = None,
 ) -> CommandRun:
     """Run the command in a box that is open already."""
-    env = dict(trial.env)
+    env, argv = dict(trial.env), trial_argv(trial)
     for listener in listeners:
         box.write(dict(listener.read_programs()))
-        env = listener.extend_environment(env, seconds)
-    result = box.run(trial_argv(trial), timeout=trial.timeout, env=env, cancel=cancel)
+        env, argv = listener.extend_environment(env, seconds), listener.extend_command(argv)
+    result = box.run(argv, timeout=trial.timeout, env=env, cancel=cancel)
     # a box that was stopped cannot be read any more
     readable = listeners if result.ended == "exit" else ()
     listened = b"\n".join(
         box.read(listener.output, 8 * 1024 * 1024) or b"" for listener in readable
     )
     output = f"{result.stdout}\n{result.stderr}"
+    if not result.passed and any(one.kept_tests_from_starting(output) for one in listeners):
+        return run_in_box(box, trial, cancel=cancel)  # that failure is none of the project's
     run = CommandRun(result, () if result.passed else read_failures(output))
     if len(listened) <= _MAX_QUICK_BYTES:
         return _read_listener_output(listened, run)

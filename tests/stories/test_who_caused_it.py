@@ -141,9 +141,35 @@ def test_what_fails_alone_in_another_way_is_run_with_the_whole_command(
     mine.commit("base", test_calc_py=test, src__calc_py="def add(a, b):\n    return a - b\n")
     mine.git("checkout", "-q", "-b", "change")
     mine.commit("change", notes_py="x = 1\n")
-    words = ("--setup", SETUP, "--format", "json", "--", "python", "-m", "pytest", "-q", "-o", "pythonpath=src")  # fmt: skip
+    words = ("--setup", SETUP, "--format", "json", "--", "env", "PYTHONPATH=src", "pytest", "-q")
     _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, "test_calc.py", capsys=capsys)  # fmt: skip
     assert (found["verdict"], found["do"]) == ("main", "wait")
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        (("python", "-m", "pytest", "-o", "pythonpath=src"), ["fail", "fail", "pass"]),  # kept where they run alone
+        (("env", "PYTHONPATH=src", "pytest"), ["fail", "fail", "fail", "pass"]),  # the second says nothing
+        (("sh", "-c", "PYTHONPATH='src' pytest"), ["fail", "fail", "fail", "pass"]),
+        (("sh", "run.sh"), ["fail", "fail", "pass"]),
+    ],
+)  # fmt: skip
+def test_a_search_path_of_the_command_neither_hides_tests_nor_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], runs: list[str]
+) -> None:
+    mine = Checkout(tmp_path / "mine")
+    test = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
+    files = {"tests__conftest_py": "import calc\n", "tests__test_calc_py": test}
+    files["run_sh"] = "PYTHONPATH=src pytest -q\n"
+    mine.commit("base", src__calc_py="def add(a, b):\n    return a + b\n", **files)
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", src__calc_py="def add(a, b):\n    return a - b\n")
+    words = ("--setup", SETUP, "--format", "json", "--", *command)
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, capsys=capsys)
+    assert (found["verdict"], found["do"]) == ("change", "fix")
+    assert "tests/test_calc.py::test_add" in str(found["reason"])
+    assert [one["outcome"] for one in found["runs"]] == runs  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("head", "advice"), [("change", "look"), ("main", "fix")])

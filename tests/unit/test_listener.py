@@ -12,7 +12,10 @@ from types import MappingProxyType
 
 import pytest
 
+from regreen.domain.ports import BOX_HOME
 from regreen.languages.python.test_tools import PythonTestListener
+
+FOLDER = f"{BOX_HOME}/.regreen-listen"
 
 CASES = """import inspect
 import unittest
@@ -117,6 +120,26 @@ def test_a_pytest_that_reads_no_options_from_its_environment_is_listened_to(proj
     argv = ("-m", "pytest", "-p", "no:cacheprovider", "tests/test_a.py")
     subprocess.run([sys.executable, *argv], cwd=project, env=env, capture_output=True, check=False)
     assert "passed\ttests/test_a.py::A::test_passes" in (project / ".listen/heard.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("said", "starts"),
+    [
+        ('ImportError: Error importing plugin "regreen_listen": No module named \'regreen_listen\'', False),
+        ("ImportError: No module named regreen_listen", False),
+        ("E   ModuleNotFoundError: No module named 'calc'\nplugins: regreen_listen", True),
+    ],
+)  # fmt: skip
+def test_a_plugin_that_was_not_found_is_no_failure_of_the_project(said: str, starts: bool) -> None:
+    assert PythonTestListener().kept_tests_from_starting(said) is not starts
+
+
+def test_a_search_path_in_the_command_names_the_plugin_too() -> None:
+    extend = PythonTestListener().extend_command
+    assert extend(("env", "PYTHONPATH=src", "pytest")) == ("env", f"PYTHONPATH={FOLDER}:src", "pytest")  # fmt: skip
+    assert extend(("sh", "-c", 'PYTHONPATH="a b" pytest')) == ("sh", "-c", f'PYTHONPATH="{FOLDER}:a b" pytest')  # fmt: skip
+    for kept in ("PYTHONPATH= pytest", "MY_PYTHONPATH=src pytest", 'PYTHONPATH="" pytest', "--PYTHONPATH=x"):  # fmt: skip
+        assert extend(("sh", "-c", kept)) == ("sh", "-c", kept)
 
 
 def test_of_tests_that_run_at_once_the_one_that_is_stuck_ends_the_process(project: Path) -> None:

@@ -35,6 +35,11 @@ SETUP_CFG = "setup.cfg"
 REFUSED_SECTION = "[pytest] section in setup.cfg files is no longer supported"
 # The project's own environment where uv or venv made one, else the box's.
 _OWN_PYTHON = 'if [ -x .venv/bin/python ]; then exec .venv/bin/python "$@"; fi; exec python "$@"'
+_OWN_SEARCH_PATH = re.compile(r"""(?<![\w$-])PYTHONPATH=["']?(?=[^\s"';&|])""")
+_PLUGIN_NOT_FOUND = re.compile(
+    r"""(?:Error importing plugin|No module named) ["']?regreen_listen"""
+)
+_LOADING_OPTIONS = frozenset({"-o", "-c", "-p", "--rootdir", "--confcutdir", "--import-mode"})
 _CALLS_PROGRAM = ".regreen-calls.py"
 _MAX_CALLS_CHARACTERS = 60_000
 _CALLS_OUTPUT = re.compile(
@@ -67,6 +72,14 @@ class PythonTestListener:
             "PYTEST_ADDOPTS": options,
             "PYTEST_PLUGINS": plugins,
         }
+
+    def extend_command(self, command: Sequence[str]) -> tuple[str, ...]:
+        """A `PYTHONPATH=src pytest` would hide the plugin that the environment names."""
+        return tuple(_OWN_SEARCH_PATH.sub(rf"\g<0>{_FOLDER}:", word) for word in command)
+
+    def kept_tests_from_starting(self, output: str) -> bool:
+        """Whether pytest looked for the plugin and did not find it, as where a script sets its search path."""
+        return _PLUGIN_NOT_FOUND.search(output) is not None
 
 
 class PythonTestTools:
@@ -158,11 +171,22 @@ class PythonTestTools:
         own = ("-o", "addopts=", "-o", "python_files=test*.py *_test.py tests.py") if plain else ()
         return ("python", "-m", "pytest", "-q", *options, *own)
 
-    def run_tests(self, tests: Sequence[str]) -> tuple[str, ...]:
-        """Pytest runs what has a node id, unittest what has a dotted name."""
+    def run_tests(self, tests: Sequence[str], like: Sequence[str] = ()) -> tuple[str, ...]:
+        """Pytest runs what has a node id, unittest what has a dotted name.
+
+        A plain call of pytest, `like`, gives its options that say how tests are loaded: without them they may not start.
+        """
         by_node = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
-        options = by_node if any("::" in test for test in tests) else ("-m", "unittest")
-        return ("sh", "-c", _OWN_PYTHON, "sh", *options, *tests)
+        if not any("::" in test for test in tests):
+            return ("sh", "-c", _OWN_PYTHON, "sh", "-m", "unittest", *tests)
+        loads: list[str] = []
+        words = iter(self.find_plain_call(like) or ())
+        for word in words:
+            if word in _LOADING_OPTIONS:
+                loads += [word, *(value for value in (next(words, None),) if value is not None)]
+            elif word.startswith(tuple(f"{option}=" for option in _LOADING_OPTIONS)):
+                loads.append(word)
+        return ("sh", "-c", _OWN_PYTHON, "sh", *by_node, *loads, *tests)
 
     def run_functions(
         self, python: Sequence[str], functions: Sequence[str], paths: Sequence[str]
