@@ -151,7 +151,7 @@ def test_a_call_gets_the_argument_that_all_other_calls_got(
     repository = Repository(tmp_path / "repo")
     repository.commit("start", {path: write("", "", "")})
     rev = repository.commit("loud", {path: write(parameter, argument, "")})
-    found = follow_change(repository.open(), rev, None, said, {path: {3}})
+    found = follow_change(repository.open(), rev, None, said, {path: {1, 3}})  # and the definition
     assert found is not None
     assert found.texts == {path: write(parameter, argument, argument)}
     assert found.is_guess

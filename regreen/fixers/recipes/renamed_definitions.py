@@ -133,13 +133,19 @@ def follow_changed_arguments(
         for path in (places if said else ())
         if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
     }
+    defined = {  # a compiler also names the definition that a call does not fit
+        path: _list_defined(path, text.encode("utf-8", "surrogateescape"))
+        for path, text in texts.items()
+    }
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if texts else ()):
         found = _find_changed_arguments(git, commit.sha, commit.parents)
         for name in sorted(found.keys() & names if names else found.keys()):
             change = next(iter(found[name]))
             changed = {
                 path: "\n".join(
-                    _change_arguments(line, name, change) if number in places[path] else line
+                    _change_arguments(line, name, change)
+                    if number in places[path] and (number, name) not in defined[path]
+                    else line
                     for number, line in enumerate(text.split("\n"), 1)
                 )
                 for path, text in texts.items()
@@ -163,7 +169,7 @@ def _find_changed_arguments(
         if was is None or max(len(data), len(was)) > _MAX_BYTES:
             continue
         old, new = (text.decode("utf-8", "replace").splitlines() for text in (was, data))
-        defined = {(one.start, one.short_name) for one in read_outline(path, data).definitions}
+        defined = _list_defined(path, data)
         pairs = difflib.SequenceMatcher(None, old, new, autojunk=False)
         for tag, start, stop, first, last in pairs.get_opcodes():
             lines = zip(old[start:stop], new[first:last], strict=False)
@@ -172,6 +178,10 @@ def _find_changed_arguments(
                     if change.count or (number, name) not in defined:
                         found.setdefault(name, set()).add(change)
     return found
+
+
+def _list_defined(path: str, data: bytes) -> set[tuple[int, str]]:
+    return {(one.start, one.short_name) for one in read_outline(path, data).definitions}
 
 
 def _compare_arguments(before: str, after: str) -> Iterator[tuple[str, _ChangedArgument]]:

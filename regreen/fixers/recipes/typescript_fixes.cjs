@@ -7,7 +7,7 @@ const path = require("path");
 const ts = require(require.resolve("typescript", { paths: [process.cwd()] }));
 
 // Fixes of the fault itself; others silence the compiler, guess types or invent members.
-const KINDS = ["spelling", "import", "unusedIdentifier", "fixOverrideModifier", "addMissingAwait", "addMissingConst", "addMissingNewOperator", "forgottenThisPropertyAccess", "fixAwaitInSyncFunction", "extendsInterfaceBecomesImplements", "convertToTypeOnlyImport", "requireInTs", "add-annotation"];
+const KINDS = ["spelling", "import", "unusedIdentifier", "fixOverrideModifier", "addMissingAwait", "addMissingConst", "addMissingNewOperator", "forgottenThisPropertyAccess", "fixAwaitInSyncFunction", "extendsInterfaceBecomesImplements", "convertToTypeOnlyImport", "requireInTs", "add-annotation", "fixImportNonExportedMember"];
 const MOST_FIXES = 200;
 
 function findProjects() {
