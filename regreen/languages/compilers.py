@@ -196,7 +196,9 @@ class RustCompiler:
             f"A='-- -A clippy::all -W clippy::correctness {' '.join(f'-W clippy::{x}' for x in _MORE_LINTS)}'"
         )
         each = (
-            'echo "@$d"; N=; cargo metadata --offline --format-version 1 >/dev/null 2>&1 || '
+            # the stubs of the folder before would pass for crates of this one
+            f'echo "@$d"; N=; cmp -s /work/{_STUBS}/config.toml ~/.cargo/config.toml && rm ~/.cargo/config.toml; '
+            "cargo metadata --offline --format-version 1 >/dev/null 2>&1 || "
             f"{{ N=1; rm -f Cargo.lock; mkdir -p ~/.cargo; cp /work/{_STUBS}/config.toml ~/.cargo/; echo '#stubs'; }}; "
             'run() { cargo $C --offline --keep-going "$@" --message-format json $A 2>/tmp/said; }; '
             "run --all-targets || { grep -m1 '^error' /tmp/said | sed 's/^/#/'; "

@@ -155,6 +155,21 @@ def test_what_follows_from_a_missing_java_package_or_a_second_build_is_not_named
     ]
 
 
+def test_a_second_rust_package_with_a_missing_crate_is_not_blamed_for_it(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed here")
+    package = '[package]\nname = "{0}"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nmissing-crate = "1.2"\n'
+    repository = Repository(tmp_path / "repo")
+    base = repository.commit("start", {f"{name}/Cargo.toml": package.format(name) for name in ("code", "fuzz")})  # fmt: skip
+    uses = "use missing_crate::{Input, target};\n\npub fn run(data: Input) {\n    target(data)\n}\n"
+    head = repository.commit("two", {f"{name}/src/lib.rs": uses for name in ("code", "fuzz")})
+    job = ReviewJob(base=base, head=head, find_sandbox=lambda: sandbox)
+    review = review_change(job, git=repository.open(), sandbox=None, model=None, reviewers=(("correctness", CompilerChecks()),))  # fmt: skip
+    assert [f.title for f in review.findings] == []
+
+
 @pytest.mark.parametrize("language", CASES)
 def test_a_compiler_that_is_missing_is_named(language: str, tmp_path: Path) -> None:
     case = CASES[language]
