@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 
 import pytest
 
@@ -252,10 +254,17 @@ JVM = {
 }
 
 
+WAYS = tomllib.loads(files("regreen.languages").joinpath("toolchains.toml").read_text())["java"][
+    "ways"
+]
+MAVEN_SETUP = next(way["setup"] for way in WAYS if way["file"] == "pom.xml")
+
+
 @pytest.mark.parametrize(
     ("setup", "path"),
     [
         ("mvn -q -B dependency:go-offline", "pom.xml"),
+        (MAVEN_SETUP, "parts/web/pom.xml"),
         ("./mvnw package", "parts/web/pom.xml"),
         ("mvn -s ci/mirrors.xml package", "ci/mirrors.xml"),
         ("mvn --settings=ci/mirrors.xml package", "ci/mirrors.xml"),
