@@ -73,6 +73,8 @@ class TableProjects:
             test = Inferred(way.test, f"{way.script}:{line}") if has_tests else None
         tool = way.test.split()[0].removeprefix("./")
         setup = way.setup.replace("{manager}", self._choose_package_manager(way, files))
+        for part, text in _load_table()[self.name].get("parts", {}).items():
+            setup = setup.replace(f"{{{part}}}", text)
         yield Environment(self.name, Inferred(tool, place), Inferred(setup, place), test)
 
     def _choose_package_manager(self, way: _Way, files: RepositoryFiles) -> str:

@@ -288,6 +288,8 @@ def test_an_old_commit_gets_the_versions_and_the_interpreter_of_its_day(tmp_path
         ({"go.mod": "module a\n"}, "go", "go mod download", "go test ./..."),
         ({"Cargo.toml": '[package]\nname = "a"\n'}, "rust", "cargo fetch", "cargo test"),
         ({"pom.xml": "<project/>"}, "java", "find . -name pom.xml", "mvn"),
+        ({"build.gradle": "", "gradlew": ""}, "java", "echo 'allprojects {", "./gradlew --no-daemon --offline test"),
+        ({"build.gradle.kts": ""}, "java", "echo 'allprojects {", "gradle --no-daemon --offline test"),
         ({**TEST, "uv.lock": "", "pyproject.toml": '[project]\nname = "a"\n[dependency-groups]\ntest = []\n'}, "python", "python -m pip install -q --ignore-requires-python uv\nuv sync -q --active --frozen --group test", "python -m pytest -q"),
         ({**TEST, "tox.ini": "[testenv]\ndeps =\n  mock\n  old: six\ncommands = python -m unittest discover {posargs}\n"}, "python", "python -m pip install", "python -m unittest discover"),
         ({**TEST, "Makefile": "test: build\n\tpython -m pytest tests --cov\n"}, "python", "python -m pip install", "python -m pytest -q tests"),

@@ -254,17 +254,19 @@ JVM = {
 }
 
 
-WAYS = tomllib.loads(files("regreen.languages").joinpath("toolchains.toml").read_text())["java"][
-    "ways"
-]
-MAVEN_SETUP = next(way["setup"] for way in WAYS if way["file"] == "pom.xml")
+JAVA = tomllib.loads(files("regreen.languages").joinpath("toolchains.toml").read_text())["java"]
+INFERRED = {
+    way["file"]: way["setup"].replace("{resolve}", JAVA["parts"]["resolve"]) for way in JAVA["ways"]
+}
 
 
 @pytest.mark.parametrize(
     ("setup", "path"),
     [
         ("mvn -q -B dependency:go-offline", "pom.xml"),
-        (MAVEN_SETUP, "parts/web/pom.xml"),
+        (INFERRED["pom.xml"], "parts/web/pom.xml"),
+        (INFERRED["gradlew"], "gradle/wrapper/gradle-wrapper.properties"),
+        (INFERRED["build.gradle"], "parts/web/build.gradle"),
         ("./mvnw package", "parts/web/pom.xml"),
         ("mvn -s ci/mirrors.xml package", "ci/mirrors.xml"),
         ("mvn --settings=ci/mirrors.xml package", "ci/mirrors.xml"),
