@@ -4,7 +4,8 @@
     python -m benchmarks.prove --sum rows.jsonl
 
 A commit is drawn from the latest ones that change both tests and sources of Python, and whose subject says `fix` (and
-no word such as typo, docs, lint) or `refactor`. The environment is inferred where no PACKAGES are named. Neutered variants are made of each fix that is proven, `--neuter` of them, in ways that the seed chooses.
+no word such as typo, docs, lint) or `refactor`. The label of a fix is a plain run of its new and changed tests: with the
+commit, and with its test files on the parent (`fails without` is what a proof can show). The environment is inferred where no PACKAGES are named. Neutered variants are made of each fix that is proven, `--neuter` of them, in ways that the seed chooses.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def run_case(
     trial = make_trial(git, head, packages, sandbox)
     title = git.commit(head).subject
     parts = divide_change(git, base, head)
-    own = 0.0
+    own, label = 0.0, "no test function"
     if parts.tests:
         paths = list(dict.fromkeys(test.path for test in parts.tests))
         names = list(dict.fromkeys(test.function for test in parts.tests))
@@ -106,16 +107,21 @@ def run_case(
         try:
             run_fresh(alone, head, git=git, sandbox=sandbox)  # makes the environment
             started = time.monotonic()
-            run_fresh(alone, head, git=git, sandbox=sandbox)
+            with_change = run_fresh(alone, head, git=git, sandbox=sandbox)
             own = time.monotonic() - started
+            tests_alone = lay_tests_over(repo, base, head)
+            without = run_fresh(alone, tests_alone, git=git, sandbox=sandbox)
+            label = "passes without" if without.exit_code == 0 else "fails without"
+            label = label if with_change.exit_code == 0 else "fails with"
         except (UserError, OutsideError):
-            pass
+            label = "does not run"
     row = judge(git, ProofJob(trial, base, head, title, "", given.mutants, 1.0), sandbox)
     yield {
         "kind": given.kind,
         "head": head[:12],
         "title": title[:80],
         "own_seconds": round(own, 1),
+        "label": label,
         **row,
     }
     if row["verdict"] != "proven":
@@ -126,6 +132,17 @@ def run_case(
         if changed:
             job = ProofJob(trial, base, changed, title, "", 3, 0.2)
             yield {"kind": f"neutered: {way}", "head": head[:12], **judge(git, job, sandbox)}  # fmt: skip
+
+
+def lay_tests_over(repo: Path, base: str, head: str) -> str:
+    """The parent with the test files of the head, as a commit."""
+    changed = _git(repo, "diff", "--name-only", "--no-renames", "--diff-filter=AM", base, head)
+    paths = [path for path in changed.splitlines() if is_test(path)]
+    env = {**os.environ, "GIT_INDEX_FILE": str(repo / "label.index")}
+    _git(repo, "read-tree", base, env=env)
+    rows = _git(repo, "ls-tree", "-r", head, "--", *paths)
+    _git(repo, "update-index", "--add", "--index-info", stdin=rows, env=env)
+    return _commit_index(repo, base, "tests alone", env)
 
 
 def make_trial(git: GitRepository, head: str, packages: str, sandbox: Sandbox) -> Trial:
@@ -261,9 +278,13 @@ def neuter_commit(
         _git(repo, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", env=env)
     if not done:
         return None
+    return _commit_index(repo, base, "neutered", env)
+
+
+def _commit_index(repo: Path, parent: str, subject: str, env: dict[str, str]) -> str:
     tree_id = _git(repo, "write-tree", env=env).strip()
     who = {**env, "GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "n@n", "GIT_COMMITTER_NAME": "n", "GIT_COMMITTER_EMAIL": "n@n"}  # fmt: skip
-    return _git(repo, "commit-tree", tree_id, "-p", base, "-m", "neutered", env=who).strip()
+    return _git(repo, "commit-tree", tree_id, "-p", parent, "-m", subject, env=who).strip()
 
 
 def _git(repo: Path, *args: str, stdin: str = "", env: dict[str, str] | None = None) -> str:
@@ -288,6 +309,9 @@ def print_summary(path: Path) -> None:
         ]
         median += f", {statistics.median(ratios):.1f} times one run of the tests" if ratios else ""
         print(f"{kind}: {len(chosen)}, {dict(counts)}{median}", file=sys.stdout)
+        labelled = Counter((row["label"], row["verdict"]) for row in chosen if "label" in row)
+        for (label, verdict), count in sorted(labelled.items()):
+            print(f"  {label}: {verdict} {count}")
 
 
 if __name__ == "__main__":
