@@ -29,7 +29,7 @@ from regreen.languages.python.edits import make_edits, make_mutants
 from regreen.languages.python.project_setup import PythonProjects
 from regreen.languages.python.test_tools import PYTHON_TESTS, PythonCoverage, PythonWarmDriver
 from regreen.languages.script import JAVASCRIPT, TYPESCRIPT
-from regreen.languages.toolchains import TableCoverage, TableProjects
+from regreen.languages.toolchains import TableCoverage, TableFileTests, TableProjects, TreeMutants
 from regreen.runs.trial import Trial
 from regreen.shell.tools import load_tools
 
@@ -73,13 +73,17 @@ JAVA = Language(
     coverage=TableCoverage("java"),
     compiler=JavaCompiler(),
 )
+_RUST_MUTANTS = TreeMutants(("rust",))
 RUST = Language(
     title="Rust",
     files=frozenset({"rust"}),
     manifests=frozenset({"Cargo.toml"}),
-    gaps=_OUTLINE_ONLY,
+    gaps=_OUTLINE_ONLY - {"assertions", "changed tests", "mutants"},
     projects=TableProjects("rust"),
     coverage=TableCoverage("rust"),
+    file_tests=TableFileTests("rust", ("rust",)),
+    parses=_RUST_MUTANTS.parses,
+    make_mutants=_RUST_MUTANTS,
     compiler=RustCompiler(),
 )
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)

@@ -194,13 +194,15 @@ class TableFileTests:
         assert language is not None  # noqa: S101 - it was made with one
         query = tree_sitter.Query(language, self._row["cases"])
         for _, captures in tree_sitter.QueryCursor(query).matches(root):
-            title, case = node_text(captures["title"][0]), captures["case"][0]
+            title = node_text(captures["title"][0])
+            parts = sorted(captures["case"], key=lambda node: node.start_byte)
+            case = "\n".join(map(node_text, parts))
             before = found.get(title)
-            source = f"{before.source if before else ''}{node_text(case)}"
-            body = node_text(case).replace(title, "", 1)  # "should add" asserts nothing
+            source = f"{before.source if before else ''}{case}"
+            body = case.replace(title, "", 1)  # "should add" asserts nothing
             asserts = re.search(self._row["asserts"], body) is not None
             asserts = asserts or (before is not None and before.asserts)
-            line = before.line if before else case.start_point[0] + 1
+            line = before.line if before else parts[-1].start_point[0] + 1
             found[title] = ListedTest(source, line, asserts)
         return found
 
@@ -225,7 +227,11 @@ class TableFileTests:
                 return None
             inside = posixpath.relpath(path, place or ".")
             line = run.replace("{files}", shlex.quote(inside))
-            line = line.replace("{folder}", shlex.quote(f"./{posixpath.dirname(inside)}"))
+            folder = posixpath.dirname(inside)
+            stem = posixpath.splitext(inside)[0]
+            stem = folder if posixpath.basename(stem) == "main" else stem
+            line = line.replace("{folder}", shlex.quote(f"./{folder}"))
+            line = line.replace("{stem}", shlex.quote(posixpath.basename(stem)))
             binaries = f"PATH={_TREE}/{shlex.quote(place)}/node_modules/.bin:{_TREE}/node_modules/.bin:$PATH"
             runs.setdefault(f"cd {_TREE}/{shlex.quote(place)}; {binaries}; {line}", []).append(path)
         parts = [
@@ -283,7 +289,7 @@ class TableFileTests:
 
 def _find_title(name: str, titles: Sequence[str]) -> str:
     """The title that a runner's name for a test, or for a part of it, ends with; "" where it is none of these."""
-    ends = (rf"(?:^|[\s›>]){re.escape(title)}(?:/.{{1,400}})?$" for title in titles)
+    ends = (rf"(?:^|::|[\s›>]){re.escape(title)}(?:/.{{1,400}})?$" for title in titles)
     return next(
         (title for title, end in zip(titles, ends, strict=True) if re.search(end, name)), ""
     )
@@ -306,12 +312,14 @@ _OPERATIONS = frozenset(
     {
         "binary_expression",
         "augmented_assignment_expression",
+        "compound_assignment_expr",
         "update_expression",
         "assignment_statement",
         "inc_statement",
         "dec_statement",
     }
 )
+_CONDITIONALS = frozenset({"if_statement", "if_expression"})
 _NUMBER = re.compile(r"\d{1,9}")
 _MAX_KINDS_A_LINE = 4
 
@@ -325,7 +333,7 @@ class TreeMutants:
     def __call__(self, text: str, lines: Sequence[int], most: int = 12) -> list[SourceEdit]:
         """Faults in the given lines, at most a few of different kinds in each; none where the text has errors."""
         root, _ = _parse(text, self.grammars)
-        wanted, taken = set(lines), Counter[int]()
+        wanted, taken = set(lines) - _find_lines_of_inner_tests(root), Counter[int]()
         kinds: dict[tuple[int, str], SourceEdit] = {}
         data = text.encode("utf-8", "surrogateescape")
         for node in walk_nodes(root) if not root.has_error else ():
@@ -343,15 +351,26 @@ class TreeMutants:
         return not _parse(text, self.grammars)[0].has_error
 
 
+def _find_lines_of_inner_tests(root: Node) -> set[int]:
+    """The lines of what an attribute of Rust marks as a test, beside the code that it tests."""
+    lines: set[int] = set()
+    for node in walk_nodes(root):
+        if node.type == "attribute_item" and re.search(r"\btest\b", node_text(node)):
+            end = node.next_named_sibling or node
+            lines.update(range(node.start_point[0] + 1, end.end_point[0] + 2))
+    return lines
+
+
 def _find_faults(node: Node) -> Iterator[tuple[Node, str, str]]:
     """What is replaced, by what, and the kind of the fault."""
     if node.type in _OPERATIONS:
         signs = (c for c in node.children if not c.is_named and node_text(c) in _OPPOSITES)
         if (sign := next(signs, None)) is not None:
             yield sign, _OPPOSITES[node_text(sign)], "operator"
-    elif node.type == "if_statement" and (test := node.child_by_field_name("condition")):
+    elif node.type in _CONDITIONALS and (test := node.child_by_field_name("condition")):
         inner = test.named_children[0] if test.type == "parenthesized_expression" else test
-        yield inner, f"!({node_text(inner)})", "negation"
+        if not inner.type.startswith("let_"):  # a pattern of Rust is no value
+            yield inner, f"!({node_text(inner)})", "negation"
     elif node.type in {"true", "false"}:
         yield node, _OPPOSITES[node_text(node)], "boolean"
     elif not node.children and _NUMBER.fullmatch(node_text(node)):

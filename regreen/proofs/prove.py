@@ -985,7 +985,8 @@ def _classify_failure(failure: Failure, new_names: frozenset[str]) -> _Red:
     line = next(iter(failure.message.splitlines()), "")[:200]
     text = line if line.startswith(failure.kind) else f"{failure.kind}: {line}"
     place = failure.path or failure.test.partition("::")[0]
-    if _ASSERTING_KIND.fullmatch(failure.kind) and is_test(place):
+    asserts = _ASSERTING_KIND.fullmatch(failure.kind) or text.startswith("panic: assertion ")
+    if asserts and is_test(place):
         return _Red("assertion", text)
     unread = {"SyntaxError", "IndentationError"} if "::" not in failure.test else set()
     if failure.kind in {"ImportError", "ModuleNotFoundError", "NameError", *unread}:

@@ -504,6 +504,7 @@ def test_a_test_of_another_folder_is_none_of_the_changed_ones() -> None:
         ("a.test.js", 'it("says \\"hi\\" twice", () => {});\nit("adds", () => {});', ["adds"]),
         ("a.test.ts", "it(`takes ${n}`, () => {});\nit(`adds`, () => {});", ["adds"]),
         ("a_test.go", "package a\n\nfunc TestMain(m *testing.M) {}\n\nfunc Testify() {}\n\nfunc TestA(t *testing.T) {}\n\nfunc Test_b(t *testing.T) {}\n", ["TestA", "Test_b"]),
+        ("tests/a.rs", "use x::*;\n\nfn help() {}\n\n#[tokio::test]\n#[ignore]\nasync fn waits() {}\n\nmod rows {\n    #[test]\n    fn adds() {}\n}\n", ["waits", "adds"]),
     ],
 )  # fmt: skip
 def test_the_tests_of_a_file_are_those_whose_whole_title_stands_there(
@@ -535,6 +536,13 @@ def test_a_title_asserts_nothing() -> None:
         ("a.js", "const y = true === x;\n", ["!==", "false"]),
         ("a.js", "const y: number = 1 + x;\n", ["-", "2"]),
         ("a.go", "package a\n\nfunc A() {\n\tmain()\n}\n", ["{}"]),
+        ("a.rs", "fn a(x: bool) {\n    if x {\n        b();\n    }\n}\n", ["!(x)", "{}"]),
+        ("a.rs", "fn a() {\n    if let Some(x) = c() {\n        x\n    }\n}\n", []),
+        (
+            "a.rs",
+            "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() {\n        b();\n    }\n}\n",
+            [],
+        ),
     ],
 )
 def test_a_fault_is_a_text_that_still_parses(path: str, text: str, faults: list[str]) -> None:
@@ -598,6 +606,17 @@ def test_the_path_of_a_test_file_is_no_markup_in_the_check() -> None:
             {"TestTake": "passed", "TestRows": "failed", "TestLater": "skipped"},
             "got none of 1",
         ),
+        (
+            "rust",
+            "tests/receipts.rs",
+            {
+                "takes_the_discount_off": "passed",
+                "a_discount_is_at_most_the_sum": "failed",
+                "nothing_is_cheap": "passed",
+                "later": "skipped",
+            },
+            "assertion `left == right` failed",
+        ),
     ],
 )
 def test_how_each_test_of_a_file_ended_is_read_from_what_its_runner_prints(
@@ -647,6 +666,19 @@ def test_one_file_is_run_by_the_runner_of_the_package_that_it_is_in(
     assert each[-1].count("@regreen ") == 12
     unknown = {"web/package.json": '{"scripts": {"test": "react-scripts test"}}'}
     assert tools.run_files("npm test", ["web/test/a.test.js"], unknown.get) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [("parts/shop/tests/receipts.rs", "receipts"), ("parts/shop/tests/web/main.rs", "web")],
+)
+def test_a_test_target_of_cargo_is_named_after_its_file(path: str, target: str) -> None:
+    tools = find_file_tests(path)
+    assert tools is not None
+    called = tools.run_files("cargo test", [path], {"parts/shop/Cargo.toml": ""}.get)
+    assert called is not None
+    assert "/parts/shop; " in called[-1]
+    assert f"; cargo test --offline --test {target}) 2>&1" in called[-1]
 
 
 def test_calls_are_told_by_module_and_whole_arguments_and_give_rounded_floats(
