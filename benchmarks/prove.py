@@ -111,8 +111,8 @@ def run_case(
             own = time.monotonic() - started
             tests_alone = lay_tests_over(repo, base, head)
             without = run_fresh(alone, tests_alone, git=git, sandbox=sandbox)
-            label = "passes without" if without.exit_code == 0 else "fails without"
-            label = label if with_change.exit_code == 0 else "fails with"
+            label = "passes without" if without.is_green else "fails without"
+            label = label if with_change.is_green else "fails with"
         except (UserError, OutsideError):
             label = "does not run"
     row = judge(git, ProofJob(trial, base, head, title, "", given.mutants, 1.0), sandbox)
