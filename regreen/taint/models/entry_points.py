@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from regreen.code.python_calls import last_name
 from regreen.taint import namespaces, validation
@@ -276,12 +277,18 @@ def find_entry_point(
     if _is_exposed(node) or (owner and _is_exposed(owner) and node.name in _HTTP_METHODS):
         return EntryPoint("cherrypy")
     found = _view_class(owner, node) if owner is not None else None
-    if found is None and module is not None and _REGISTRATION_CALL.search(text):
+    if found is None and module is not None and _occurs_in_module(_REGISTRATION_CALL, text):
         given = _registered_entry(module.tree, node.name, is_method=owner is not None)
         found = given and replace(given, html=given.html and _is_flask(text))
     if found is not None or owner is not None:
         return found
     return _command_entry(node, text) or _view_function(node, text, function.module)
+
+
+@lru_cache(maxsize=128)
+def _occurs_in_module(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a module's text has a match; kept, since it is asked for each of its functions."""
+    return pattern.search(text) is not None
 
 
 def _is_exposed(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -431,7 +438,7 @@ def _view_function(
     annotation = node.args.args[0].annotation if node.args.args else None
     if first != "request" and not (annotation is not None and "Request" in ast.unparse(annotation)):
         return None
-    if _DJANGO_SIGN.search(text) or path.endswith("views.py"):
+    if _occurs_in_module(_DJANGO_SIGN, text) or path.endswith("views.py"):
         return EntryPoint("django", html=False)
     if any(
         name in text for name in ("aiohttp", "starlette", "sanic", "pyramid", "falcon", "fastapi")
