@@ -194,3 +194,39 @@ def test_calls_that_got_different_arguments_name_none(tmp_path: Path) -> None:
     rev = repository.commit("loud", {"tax.go": text.format(", loud bool", ", true", ", false")})
     said = "tax.go:4:10: not enough arguments in call to gross\n"
     assert follow_change(repository.open(), rev, None, said, {"tax.go": {4}}) is None
+
+
+GO_HELPER = "// low tells the smaller one.\nfunc low(a, b int) int {\n\tif a < b {\n\t\treturn a\n\t}\n\treturn b\n}\n\n"
+GO_USE = "package tax\n\n%sfunc Cap(n int) int { return low(n, 9) }\n"
+TS_HELPER = "  function skip() {\n    at++\n  }\n\n"
+TS_USE = "export function parse(text: string) {\n  let at = 0\n\n%s  skip()\n  return text[at]\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "helper", "said"),
+    [
+        ("tax.go", GO_USE, GO_HELPER, "./tax.go:4:30: undefined: low\n"),
+        ("parse.ts", TS_USE, TS_HELPER, "parse.ts(5,3): error TS2304: Cannot find name 'skip'.\n"),
+    ],
+)
+def test_a_function_that_a_commit_took_from_its_callers_is_given_back(
+    tmp_path: Path, path: str, text: str, helper: str, said: str
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {path: text % helper})
+    culprit = repository.commit("tidy up", {path: text % "" + "// more\n"})
+    rev = repository.commit("note", {path: "// note\n" + text % "" + "// more\n"})
+    found = follow_change(repository.open(), rev, None, said, {path: {4}})
+    assert found is not None
+    assert (found.culprit, found.is_guess) == (culprit, True)
+    assert found.summary in {"low given back", "skip given back"}
+    assert found.texts == {path: "// note\n" + text % helper + "// more\n"}
+
+
+def test_what_stands_in_the_place_of_a_function_is_kept(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"tax.go": GO_USE % GO_HELPER})
+    high = "func high(a, b int) (int, error) {\n\treturn max(a, b), nil\n}\n\n"
+    rev = repository.commit("other", {"tax.go": GO_USE % high})
+    said = "./tax.go:7:30: undefined: low\n"
+    assert follow_change(repository.open(), rev, None, said, {"tax.go": {7}}) is None

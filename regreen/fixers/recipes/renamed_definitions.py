@@ -1,4 +1,4 @@
-"""Follows a definition that a commit renamed, moved, or gave or took a parameter to the places that a compiler names, in any language with outlines.
+"""Follows a definition that a commit renamed, moved, or gave or took a parameter to the places that a compiler names, and gives back one that it took away.
 
 Python's own callers are followed by its syntax trees (`languages/python/forgotten_callers`).
 """
@@ -58,9 +58,13 @@ class _Home:
 def follow_change(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
 ) -> FollowedName | None:
-    """The files that the failure names with what a commit renamed or moved, or with the argument that it gave to, or took from, other calls."""
+    """The files that the failure names with what a commit renamed or moved, or with the argument that it gave to, or took from, other calls; or the definition that it took away, given back."""
     arguments = git, rev, base, output, places
-    return follow_renamed_definitions(*arguments) or follow_changed_arguments(*arguments)
+    return (
+        follow_renamed_definitions(*arguments)
+        or follow_changed_arguments(*arguments)
+        or give_back_definitions(git, rev, base, output)
+    )
 
 
 def follow_renamed_definitions(
@@ -75,8 +79,7 @@ def follow_renamed_definitions(
         output: what the compiler printed.
         places: lines of tracked files that it names.
     """
-    complaints = [line[:500] for line in output[-100_000:].splitlines() if _SAYS_GONE.search(line)]
-    words = {word for line in complaints for word in _IDENTIFIER.findall(line)}
+    words = _find_missing_names(output)
     texts = {
         path: data.decode("utf-8", "surrogateescape")
         for path in places
@@ -105,6 +108,56 @@ def follow_renamed_definitions(
             if changed:
                 return FollowedName(commit.sha, changed, f"{old} is {name}", is_guess)
     return None
+
+
+def _find_missing_names(output: str) -> set[str]:
+    """The words of the lines that say that something is not there."""
+    complaints = [line[:500] for line in output[-100_000:].splitlines() if _SAYS_GONE.search(line)]
+    return {word for line in complaints for word in _IDENTIFIER.findall(line)}
+
+
+def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> FollowedName | None:
+    """The definitions that are missing now and that the newest fitting commit took away without anything in their place, where they were; None if none did."""
+    words = _find_missing_names(output)
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words else ()):
+        paths = [x for x in git.changed_paths(commit.sha) if is_source(x) and not is_module(x)]
+        changed: dict[str, str] = {}
+        names: set[str] = set()
+        for path in paths[:_MAX_PATHS] if commit.parents else ():
+            versions = [git.show(at, path) for at in (commit.parents[0], commit.sha, rev)]
+            if any(data is None or len(data) > _MAX_BYTES for data in versions):
+                continue
+            old, new, now = (data or b"" for data in versions)
+            here = {one.short_name for one in read_outline(path, now).definitions}
+            gone = [
+                one for one in read_outline(path, old).definitions if one.short_name in words - here
+            ]
+            text = _undo_deletions(*(x.decode("utf-8", "surrogateescape") for x in (old, new, now)), gone)  # fmt: skip
+            if text is not None:
+                changed[path] = text
+                names |= {one.short_name for one in gone}
+        if changed:
+            summary = f"{', '.join(sorted(names))} given back"
+            return FollowedName(commit.sha, changed, summary, is_guess=True)
+    return None
+
+
+def _undo_deletions(old: str, new: str, now: str, gone: Collection[Definition]) -> str | None:
+    """The text `now` with the blocks of `old` that hold these definitions and of which `new` has nothing; None without any."""
+    before, after, lines = (text.split("\n") for text in (old, new, now))
+    kept = _compare_lines(after, lines).get_matching_blocks()
+    moved = {x.a + offset: x.b + offset for x in kept for offset in range(x.size)}
+    text = None
+    for tag, start, stop, place, _ in reversed(_compare_lines(before, after).get_opcodes()):
+        holds = any(start < one.start and one.end <= stop for one in gone)
+        if tag == "delete" and holds and place in moved:
+            lines[moved[place] : moved[place]] = before[start:stop]
+            text = "\n".join(lines)
+    return text
+
+
+def _compare_lines(old: list[str], new: list[str]) -> difflib.SequenceMatcher[str]:
+    return difflib.SequenceMatcher(lambda line: not line.strip(), old, new, autojunk=False)
 
 
 _WRONG_COUNT = re.compile(
