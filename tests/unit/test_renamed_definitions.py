@@ -230,3 +230,37 @@ def test_what_stands_in_the_place_of_a_function_is_kept(tmp_path: Path) -> None:
     rev = repository.commit("other", {"tax.go": GO_USE % high})
     said = "./tax.go:7:30: undefined: low\n"
     assert follow_change(repository.open(), rev, None, said, {"tax.go": {7}}) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Cannot find module '../src/equal' from 'test/equal.spec.ts'\n",
+        "test/equal.spec.ts(1,24): error TS2307: Cannot find module '../src/equal' or its corresponding type declarations.\n",
+        'Error: Failed to resolve import "../src/equal" from "test/equal.spec.ts". Does the file exist?\n',
+    ],
+)
+def test_the_imports_of_a_moved_script_follow_it(tmp_path: Path, said: str) -> None:
+    repository = Repository(tmp_path / "repo")
+    test = "import { isEqual } from '../src/equal';\nimport { one } from '../src/one';\njest.mock('../src/equal');\n"
+    source = "import { one } from './one';\n\nexport const isEqual = (a, b) =>\n  one(a) === one(b);\n\nexport default isEqual;\n"
+    repository.commit("start", {"test/equal.spec.ts": test, "src/equal.ts": source, "src/one.ts": ONE})  # fmt: skip
+    culprit = repository.commit("sort", {"src/equal.ts": None, "src/core/equal.ts": source})
+    rev = repository.commit("note", {"src/two.ts": ONE})
+    places = {"test/equal.spec.ts": {1}, "src/core/equal.ts": {1}}
+    found = follow_change(repository.open(), rev, None, said, places)
+    assert found is not None
+    assert (found.culprit, found.is_guess) == (culprit, False)
+    assert found.texts == {
+        "test/equal.spec.ts": test.replace("src/equal", "src/core/equal"),
+        "src/core/equal.ts": source.replace("./one", "../one"),
+    }
+
+
+def test_a_script_that_is_gone_for_good_is_not_followed(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    test = "import { one } from '../src/one';\n"
+    repository.commit("start", {"test/a.spec.ts": test, "src/one.ts": ONE})
+    rev = repository.commit("other", {"src/one.ts": None, "src/sums.ts": SUMS})
+    said = "Cannot find module '../src/one' from 'test/a.spec.ts'\n"
+    assert follow_change(repository.open(), rev, None, said, {"test/a.spec.ts": {1}}) is None

@@ -25,6 +25,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]{1,80}")
 _IMPORT = re.compile(
     r"""(?m)^(?P<head>[ \t]*(?:import|export)(?:[ \t]+type)?[ \t]*)\{(?P<names>[^{}]{1,2000})\}(?P<from>[ \t]*from[ \t]*)(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)"""
 )
+_NO_MODULE = re.compile(
+    r"(?i)cannot find module|could ?n.t resolve|(?:not|failed to) resolve|unresolved"
+)
+_RELATIVE_PLACE = re.compile(r"""(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)""")
 _MAX_COMMITS = 20
 _MAX_PATHS = 50
 _MAX_BYTES = 300_000
@@ -62,6 +66,7 @@ def follow_change(
     arguments = git, rev, base, output, places
     return (
         follow_renamed_definitions(*arguments)
+        or follow_moved_scripts(*arguments)
         or follow_changed_arguments(*arguments)
         or give_back_definitions(git, rev, base, output)
     )
@@ -110,6 +115,67 @@ def follow_renamed_definitions(
     return None
 
 
+def follow_moved_scripts(
+    git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
+) -> FollowedName | None:
+    """The scripts that the failure names with their relative imports of a file that a commit moved, and the moved file with its own; None if none was."""
+    named = [path for path in places if is_script(path)] if _NO_MODULE.search(output) else []
+    texts = {
+        path: data.decode("utf-8", "surrogateescape")
+        for path in named
+        if (data := git.show(rev, path)) is not None
+    }
+    here = {entry.path for entry in git.tree(rev)} if texts else set()
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if texts else ()):
+        moves = {
+            old: new
+            for old, new in _find_moved_files(git, commit.sha, commit.parents)
+            if old not in here and new in here
+        }
+        changed = {path: _follow_moves(path, text, moves, here) for path, text in texts.items()}
+        changed = {path: text for path, text in changed.items() if text != texts[path]}
+        if changed:
+            summary = ", ".join(f"{old} is {new}" for old, new in sorted(moves.items()))[:200]
+            return FollowedName(commit.sha, changed, summary, is_guess=False)
+    return None
+
+
+def _find_moved_files(git: Git, sha: str, parents: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The scripts that a commit took from one place and put, nearly as they were, into a single other."""
+    paths = [x for x in git.changed_paths(sha) if is_script(x)][:_MAX_PATHS] if parents else []
+    before, after = (
+        {path: data for path in paths if (data := git.show(at, path, _MAX_BYTES)) is not None}
+        for at in (next(iter(parents), sha), sha)
+    )
+    for old in sorted(before.keys() - after.keys()):
+        was = before[old].splitlines()
+        alike = [
+            new
+            for new in sorted(after.keys() - before.keys())
+            if difflib.SequenceMatcher(None, was, after[new].splitlines(), autojunk=False).ratio()
+            >= _MIN_RATIO
+        ]
+        if len(alike) == 1:
+            yield old, alike[0]
+
+
+def _follow_moves(path: str, text: str, moves: Mapping[str, str], here: Collection[str]) -> str:
+    """The text with the relative places that mean a moved file, or that a moved file writes from where it was."""
+    was = next((old for old, new in moves.items() if new == path), path)
+
+    def follow(match: re.Match[str]) -> str:
+        place = match["place"]
+        if resolve_import(place, path, here) is not None:
+            return match[0]
+        meant = resolve_import(place, was, {*here, *moves})
+        target = moves.get(meant, meant) if meant else None
+        if target is None:
+            return match[0]
+        return f"{match['quote']}{_relative_import_path(path, target, place)}{match['quote']}"
+
+    return _RELATIVE_PLACE.sub(follow, text)
+
+
 def _find_missing_names(output: str) -> set[str]:
     """The words of the lines that say that something is not there."""
     complaints = [line[:500] for line in output[-100_000:].splitlines() if _SAYS_GONE.search(line)]
@@ -127,12 +193,15 @@ def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> 
             versions = [git.show(at, path) for at in (commit.parents[0], commit.sha, rev)]
             if any(data is None or len(data) > _MAX_BYTES for data in versions):
                 continue
-            old, new, now = (data or b"" for data in versions)
-            here = {one.short_name for one in read_outline(path, now).definitions}
+            old, new, now_data = (data or b"" for data in versions)
+            here = {one.short_name for one in read_outline(path, now_data).definitions}
             gone = [
                 one for one in read_outline(path, old).definitions if one.short_name in words - here
             ]
-            text = _undo_deletions(*(x.decode("utf-8", "surrogateescape") for x in (old, new, now)), gone)  # fmt: skip
+            parent, commits, now = (
+                x.decode("utf-8", "surrogateescape") for x in (old, new, now_data)
+            )
+            text = _undo_deletions(parent, commits, now, gone)
             if text is not None:
                 changed[path] = text
                 names |= {one.short_name for one in gone}
