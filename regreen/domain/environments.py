@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from typing import Any
@@ -63,6 +63,11 @@ class Environment:
     image: Inferred | None = None
     python: str | None = None
     is_fallback: bool = False
+
+    def install_first(self, script: str) -> Environment:
+        """The same with a script before the setup, which runs only where that succeeds."""
+        after = self.setup or Inferred("true", "the command")
+        return replace(self, setup=Inferred(f"{script} && {{ {after.value}\n}}", after.source))
 
     def make_document(self) -> dict[str, Any]:
         """The environment as the JSON documents show it."""

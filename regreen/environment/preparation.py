@@ -45,6 +45,7 @@ from regreen.runs.trial import (
     prepare_environment,
     read_changed_inputs,
 )
+from regreen.shell.install_lines import split_leading_installs
 
 # Of the time that is left: a setup that hangs leaves time for the next one, the last one and one that has worked for tests.
 _SETUP_SHARE = 0.5
@@ -52,7 +53,8 @@ _LAST_SETUP_SHARE = 0.8
 _PROBE_SECONDS = 120.0
 _OWN_TEST_SHARE = 0.25
 _MAX_COMPLETIONS = 6
-_GIVEN = frozenset({CONFIG_PATH, "--setup"})
+_INSTALLS = "the command, where it installs"
+_GIVEN = frozenset({CONFIG_PATH, "--setup", _INSTALLS})
 _NO_TESTS_EXIT_CODE = 5  # pytest's, and unittest's since Python 3.12
 
 
@@ -408,6 +410,10 @@ def complete_trial(
         return CompletedTrial(
             trial, _document_given_commands(trial, source), minutes_left=stop.left / 60
         )
+    # a box has a network while it is set up alone
+    installs, rest = ("", command) if source else split_leading_installs(command)
+    if installs:
+        trial, command = replace(trial, command=("bash", "-c", rest)), rest
     pythons = (trial.python,) if trial.python else sandbox.pythons()
     try:
         found = infer_environments(
@@ -415,6 +421,7 @@ def complete_trial(
         )
     except AnalysisFailed as error:
         say(f"nothing was inferred: {error}")
+        trial = replace(trial, setup=trial.setup or installs or None)
         done = CompletedTrial(
             trial, _document_given_commands(trial, source or "nothing"), works=False
         )
@@ -432,30 +439,33 @@ def complete_trial(
             committed=committed,
             touched=touched,
         )
+    if installs and not found:
+        trial, source = replace(trial, setup=installs), _INSTALLS
     if source or not found:
         if not trial.command and found and found[0].test is not None:
             trial = replace(trial, command=("bash", "-c", found[0].test.value))
         document = _document_given_commands(trial, source or "nothing")
         works = bool(source and trial.command)
         return CompletedTrial(trial, document, works, stop.left / 60, unused)
+    trusts = trial.rules.trusts_command
     trial = replace(trial, rules=replace(trial.rules, trusts_command=False))
-    prepared = EnvironmentTrier(trial, rev, git, sandbox, stop, say).prepare_first(found)
+    ways = [one.install_first(installs) for one in found] if installs else found
+    prepared = EnvironmentTrier(trial, rev, git, sandbox, stop, say).prepare_first(ways)
     shown = prepared.environment or found[0]
     for line in shown.describe() if prepared.environment else ():
         say(line)
     document = {**shown.make_document(), "notes": list(prepared.notes)}
     document["test"] = prepared.trial.command_line if command else document["test"]
-    altered = ""
-    if change is not None and not unused and prepared.trial.setup:
-        try:
-            altered = next(iter(read_changed_inputs(prepared.trial.setup, change, rev, git)), "")
-        except AnalysisFailed:
-            altered = "manifests that cannot be read"
+    is_same = change is not None and not unused
+    altered = _find_altered_input(prepared.trial, change, rev, git) if is_same else ""
     left = stop.left / 60
     if prepared.environment:
         trial = prepared.trial
     else:
-        trial = replace(trial, command=fill_trial(trial, shown).command)
+        # what the command itself installs is its author's, and its failure is the command's
+        rules = replace(trial.rules, trusts_command=trusts) if installs else trial.rules
+        filled = fill_trial(trial, shown)
+        trial = replace(trial, command=filled.command, setup=installs or None, rules=rules)
     return CompletedTrial(trial, document, prepared.starts, left, unused, altered, prepared.failure)
 
 
@@ -475,6 +485,16 @@ def render_environment(document: Mapping[str, Any] | None) -> str:
         title = f"<summary>Environment inferred from {places}</summary>"
         parts.append(f"<details>{title}\n\n{shown}\n\n</details>")
     return "\n\n".join(parts)
+
+
+def _find_altered_input(trial: Trial, change: str | None, rev: str, git: Git) -> str:
+    """A file of a change on top of `rev` that the setup reads; "" for none."""
+    if change is None or not trial.setup:
+        return ""
+    try:
+        return next(iter(read_changed_inputs(trial.setup, change, rev, git)), "")
+    except AnalysisFailed:
+        return "manifests that cannot be read"
 
 
 def _document_given_commands(trial: Trial, source: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from regreen.shell.parse import parse_script
@@ -40,6 +41,33 @@ def installs_anything(script: str, depth: int = 0) -> bool:
     return any(_call_installs(command.arguments, depth) for command in commands) or any(
         installs_anything(document, depth + 1) for document in documents
     )
+
+
+def split_leading_installs(script: str) -> tuple[str, str]:
+    """The calls that install at the beginning of `A && B && C`, and the rest, which is not empty: ("", script) without any.
+
+    A `cd` before them is in both.
+    """
+    parsed = parse_script(script)
+    begins, start = 0, 0  # where the installs begin, and what follows them
+    for command, following in itertools.pairwise(parsed.commands if parsed.is_complete else ()):
+        between = parsed.source[command.end : following.start].strip()
+        is_step = command.start == start and not command.redirects and not command.function
+        if between != b"&&" or not is_step:
+            break
+        if start == begins and command.arguments[:1] == ["cd"]:
+            begins = following.start
+        elif not _call_installs(command.arguments, 0):
+            break
+        start = following.start
+    if start == begins:
+        return "", script
+    place, installs, rest = (
+        part.decode()
+        for part in (parsed.source[:begins], parsed.source[begins:start], parsed.source[start:])
+    )
+    installs = installs.strip().removesuffix("&&").rstrip()
+    return f"({place}{installs})" if place else installs, f"{place}{rest}"
 
 
 _OPENING_WORDS = re.compile(

@@ -77,6 +77,16 @@ def test_fix_needs_nothing_but_the_command(repository: Repository) -> None:
     assert "(from pyproject.toml:8)" in said
 
 
+def test_what_a_command_installs_first_is_installed_while_the_box_has_a_network(
+    repository: Repository,
+) -> None:
+    command = "python -m pip install -q -e '.[test]' && python -m pytest -q"
+    code, document, _ = regreen(repository, "fix", "--no-model", "--", "sh", "-c", command)
+    assert (code, document["outcome"]) == (0, "already_green")
+    assert document["environment"]["test"] == "python -m pytest -q"
+    assert document["environment"]["setup"].startswith("python -m pip install -q -e '.[test]' && {")
+
+
 def test_what_was_inferred_is_tried(repository: Repository) -> None:
     code, document, _ = regreen(repository, "env")
     assert (code, document["works"], document["language"]) == (0, True, "python")
@@ -447,6 +457,23 @@ def test_a_lock_that_the_workflow_refuses_is_not_called_green(
     assert document["outcome"] == outcome, "the packages of the repaired lock are built too"
     assert (document["cause"] == "package-lock.json does not match package.json") == (step == "npm ci")  # fmt: skip
     assert ('"node_modules/dep"' in (document["patch"] or "")) == (step == "npm ci")
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
+def test_a_lock_that_the_command_itself_refuses_is_repaired(tmp_path: Path) -> None:
+    stale = {"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
+    made = Repository(tmp_path / "repo")
+    made.commit("start", {
+        "web/package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
+        "web/package-lock.json": json.dumps(stale),
+        "web/dep/package.json": '{"name": "dep", "version": "1.0.0"}', "web/dep/index.js": "",
+        "web/a.js": 'require("dep")\n',
+    })  # fmt: skip
+    call = "cd web && npm ci && npm test"
+    _, document, _ = regreen(made, "fix", "--no-model", "--", "sh", "-c", call)
+    assert document["outcome"] == "fixed"
+    assert document["cause"] == "package-lock.json does not match package.json"
+    assert '"node_modules/dep"' in document["patch"]
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")

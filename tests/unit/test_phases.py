@@ -12,7 +12,7 @@ from regreen.actions.phases import (
     split_script,
 )
 from regreen.actions.workflow import plan_workflow
-from regreen.shell.install_lines import installs_anything
+from regreen.shell.install_lines import installs_anything, split_leading_installs
 
 
 def step(run: str, number: int = 1, shell: str = "bash -e {0}") -> PlannedStep:
@@ -132,3 +132,21 @@ def test_a_real_workflow_is_cut_after_its_last_install() -> None:
 )
 def test_commands_are_told_from_text(script: str, expected: bool) -> None:
     assert installs_anything(script) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "installs", "rest"),
+    [
+        ("npm ci && npm run build && npm test", "npm ci", "npm run build && npm test"),
+        ("cd web && npm ci && npm i x && npm test", "(cd web && npm ci && npm i x)", "cd web && npm test"),
+        ("A=1 pip install -e . && A=1 pytest -k 'a && b'", "A=1 pip install -e .", "A=1 pytest -k 'a && b'"),
+        *((whole, "", whole) for whole in (
+            "npm ci", "npm test", "npm test && npm ci", "cd web && npm test", "npm ci; npm test", "npm ci || true && npm test",
+            "(npm ci) && npm test", "npm ci > log && npm test", "pip install $(cat list) && pytest", "if true; then npm ci && npm test; fi",
+        )),
+    ],
+)  # fmt: skip
+def test_what_a_command_installs_first_is_told_from_what_it_runs(
+    command: str, installs: str, rest: str
+) -> None:
+    assert split_leading_installs(command) == (installs, rest)
