@@ -264,3 +264,24 @@ def test_a_script_that_is_gone_for_good_is_not_followed(tmp_path: Path) -> None:
     rev = repository.commit("other", {"src/one.ts": None, "src/sums.ts": SUMS})
     said = "Cannot find module '../src/one' from 'test/a.spec.ts'\n"
     assert follow_change(repository.open(), rev, None, said, {"test/a.spec.ts": {1}}) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "word", "said"),
+    [
+        ("index.js", "const own = 1;\n\n%sfunction unflatten (x) {\n  return x;\n}\n", "export ", "SyntaxError: The requested module './index.js' does not provide an export named 'unflatten'\n"),
+        ("src/tax.rs", "const OWN: u8 = 1;\n\n%sfn gross(n: u64) -> u64 {\n    n\n}\n", "pub(crate) ", "error[E0603]: function `gross` is private\n"),
+        ("Tax.java", "class Tax {\n  %sint gross(int n) {\n    return n;\n  }\n}\n", "public ", "Use.java:3: error: gross(int) is not public in Tax; cannot be accessed from outside package\n"),
+    ],
+)  # fmt: skip
+def test_a_definition_that_a_commit_hid_from_its_users_is_given_back(
+    tmp_path: Path, path: str, text: str, word: str, said: str
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {path: text % word})
+    culprit = repository.commit("tidy up", {path: text % ""})
+    rev = repository.commit("note", {path: "// note\n" + text % ""})
+    found = follow_change(repository.open(), rev, None, said, {path: {4}})
+    assert found is not None
+    assert (found.culprit, found.is_guess) == (culprit, True)
+    assert found.texts == {path: "// note\n" + text % word}

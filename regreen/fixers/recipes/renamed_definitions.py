@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from regreen.code.paths import is_source
@@ -19,7 +19,7 @@ from regreen.languages.script import is_script, resolve_import
 
 _SAYS_GONE = re.compile(
     r"(?i)undefined|undeclared|not (?:find|found|defined|declared|a function)|no (?:exported member|such|field|method|function)|does not (?:exist|provide)"
-    r"|has no|unresolved|unknown|implicit declaration|cannot find|symbol:"
+    r"|has no|unresolved|unknown|implicit declaration|cannot find|symbol:|is private|private access|not public|not exported"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]{1,80}")
 _IMPORT = re.compile(
@@ -29,6 +29,9 @@ _NO_MODULE = re.compile(
     r"(?i)cannot find module|could ?n.t resolve|(?:not|failed to) resolve|unresolved"
 )
 _RELATIVE_PLACE = re.compile(r"""(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)""")
+_VISIBLE = re.compile(
+    r"^([ \t]*)(?:export (?:default )?|pub(?:\([\w ]{1,40}\))? |public |protected )"
+)
 _MAX_COMMITS = 20
 _MAX_PATHS = 50
 _MAX_BYTES = 300_000
@@ -183,7 +186,7 @@ def _find_missing_names(output: str) -> set[str]:
 
 
 def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> FollowedName | None:
-    """The definitions that are missing now and that the newest fitting commit took away without anything in their place, where they were; None if none did."""
+    """The definitions that are missing now and that the newest fitting commit hid, or took away without anything in their place, where they were; None if none did."""
     words = _find_missing_names(output)
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words else ()):
         paths = [x for x in git.changed_paths(commit.sha) if is_source(x) and not is_module(x)]
@@ -193,36 +196,47 @@ def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> 
             versions = [git.show(at, path) for at in (commit.parents[0], commit.sha, rev)]
             if any(data is None or len(data) > _MAX_BYTES for data in versions):
                 continue
-            old, new, now_data = (data or b"" for data in versions)
-            here = {one.short_name for one in read_outline(path, now_data).definitions}
+            old, new, now = (data or b"" for data in versions)
+            here = {one.short_name for one in read_outline(path, now).definitions}
             gone = [
                 one for one in read_outline(path, old).definitions if one.short_name in words - here
             ]
-            parent, commits, now = (
-                x.decode("utf-8", "surrogateescape") for x in (old, new, now_data)
-            )
-            text = _undo_deletions(parent, commits, now, gone)
-            if text is not None:
+            hidden = [x for x in read_outline(path, new).definitions if x.short_name in words]
+            texts = [x.decode("utf-8", "surrogateescape").split("\n") for x in (old, new, now)]
+            text, given_back = _undo_deletions(texts, gone, hidden)
+            if given_back:
                 changed[path] = text
-                names |= {one.short_name for one in gone}
+                names |= given_back
         if changed:
             summary = f"{', '.join(sorted(names))} given back"
             return FollowedName(commit.sha, changed, summary, is_guess=True)
     return None
 
 
-def _undo_deletions(old: str, new: str, now: str, gone: Collection[Definition]) -> str | None:
-    """The text `now` with the blocks of `old` that hold these definitions and of which `new` has nothing; None without any."""
-    before, after, lines = (text.split("\n") for text in (old, new, now))
+def _undo_deletions(
+    versions: Sequence[list[str]], gone: Collection[Definition], hidden: Collection[Definition]
+) -> tuple[str, set[str]]:
+    """The last of three versions with what the second took from the first, and the names of that.
+
+    Blocks that hold a definition of `gone` and of which nothing is left, and the word that let others use one of
+    `hidden`, which are definitions of the second.
+    """
+    before, after, lines = (list(text) for text in versions)
     kept = _compare_lines(after, lines).get_matching_blocks()
     moved = {x.a + offset: x.b + offset for x in kept for offset in range(x.size)}
-    text = None
-    for tag, start, stop, place, _ in reversed(_compare_lines(before, after).get_opcodes()):
-        holds = any(start < one.start and one.end <= stop for one in gone)
-        if tag == "delete" and holds and place in moved:
-            lines[moved[place] : moved[place]] = before[start:stop]
-            text = "\n".join(lines)
-    return text
+    starts = {one.start - 1: one.short_name for one in hidden}
+    names: set[str] = set()
+    for tag, start, stop, first, last in reversed(_compare_lines(before, after).get_opcodes()):
+        held = {one.short_name for one in gone if start < one.start and one.end <= stop}
+        if tag == "delete" and held and first in moved:
+            lines[moved[first] : moved[first]] = before[start:stop]
+            names |= held
+        for at, (was, line) in enumerate(zip(before[start:stop], after[first:last], strict=False)):
+            number = first + at
+            if number in starts and number in moved and _VISIBLE.sub(r"\1", was) == line != was:
+                lines[moved[number]] = was
+                names.add(starts[number])
+    return "\n".join(lines), names
 
 
 def _compare_lines(old: list[str], new: list[str]) -> difflib.SequenceMatcher[str]:
