@@ -285,3 +285,23 @@ def test_a_definition_that_a_commit_hid_from_its_users_is_given_back(
     assert found is not None
     assert (found.culprit, found.is_guess) == (culprit, True)
     assert found.texts == {path: "// note\n" + text % word}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("hooks.ts", "function each({0}) {{ return 1 }}\neach({1});\neach({1});\n  each({2});\n", "hooks.ts(4,8): error TS2345: Argument of type 'A' is not assignable to parameter of type 'B'.\n"),
+        ("hooks.go", "package hooks\nfunc each({0}) {{ use({1}) }}\nfunc a() {{ each({1}) }}\nfunc b() {{ each({2}) }}\n", "./hooks.go:4:17: cannot use list (variable of type A) as B value in argument to each\n"),
+    ],
+)  # fmt: skip
+def test_arguments_that_a_commit_put_in_another_order_are_so_in_a_forgotten_call(
+    tmp_path: Path, path: str, text: str, said: str
+) -> None:
+    old, new = "list, f(1, 2), event", "event, list, f(1, 2)"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {path: text.format("a, b, c", old, old)})
+    rev = repository.commit("the event comes first", {path: text.format("c, a, b", new, old)})
+    found = follow_change(repository.open(), rev, None, said, {path: {4}})
+    assert found is not None
+    assert found.is_guess
+    assert found.texts == {path: text.format("c, a, b", new, new)}

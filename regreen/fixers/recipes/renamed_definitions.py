@@ -245,17 +245,18 @@ def _compare_lines(old: list[str], new: list[str]) -> difflib.SequenceMatcher[st
 
 _WRONG_COUNT = re.compile(
     r"(?i)(?:not enough|too many) arguments in call to (?:[\w.]{1,80}\.)?(?P<go>\w{1,80})|(?:method|constructor) (?P<java>\w{1,80}) in (?:class|enum|record|interface) \S{1,200} cannot be applied"
-    r"|error TS2554:|error\[E0061\]"
+    r"|error TS(?:2554|2345):|error\[E0(?:061|308)\]|in argument to (?:[\w.]{1,80}\.)?(?P<go_type>\w{1,80})|incompatible types:"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _ChangedArgument:
-    """What a commit did to the arguments of a function: `added` behind the last, or the one at `dropped` of `count` taken away."""
+    """What a commit did to the arguments of a function: `added` behind the last, the one at `dropped` of `count` taken away, or all in another `order`."""
 
     added: str = ""
     dropped: int = 0
     count: int = 0
+    order: tuple[int, ...] = ()
 
 
 def follow_changed_arguments(
@@ -288,7 +289,12 @@ def follow_changed_arguments(
             }
             changed = {path: text for path, text in changed.items() if text != texts[path]}
             if changed and len(found[name]) == 1:
-                done = f"with {change.added}" if change.added else "with an argument less"
+                less = (
+                    "with its arguments in another order"
+                    if change.order
+                    else "with an argument less"
+                )
+                done = f"with {change.added}" if change.added else less
                 words = f"{name} is called {done} too"
                 return FollowedName(commit.sha, changed, words, is_guess=True)
     return None
@@ -335,6 +341,10 @@ def _compare_arguments(before: str, after: str) -> Iterator[tuple[str, _ChangedA
                 place = dropped - len(own)  # which the calls of a method do not write
                 yield name, _ChangedArgument("", place, len(arguments) - len(own))
                 break
+        there = _split_arguments(after[opens : len(after) - len(before) + close])
+        is_same_beside = after.startswith(before[:opens]) and after.endswith(before[close:])
+        if is_same_beside and there != arguments and sorted(there) == sorted(set(arguments)):
+            yield name, _ChangedArgument(order=tuple(map(arguments.index, there)))
 
 
 def _list_calls(line: str) -> Iterator[tuple[str, int, int]]:
@@ -365,8 +375,9 @@ def _change_arguments(line: str, name: str, change: _ChangedArgument) -> str:
         arguments = _split_arguments(line[opens:close])
         if called == name and change.added:
             line = f"{line[:close]}{', ' if arguments else ''}{change.added}{line[close:]}"
-        elif called == name and len(arguments) == change.count:
-            del arguments[change.dropped]
+        elif called == name and len(arguments) in {change.count, len(change.order)}:
+            kept = [one for at, one in enumerate(arguments) if at != change.dropped]
+            arguments = [arguments[at] for at in change.order] or kept
             line = f"{line[:opens]}{', '.join(arguments)}{line[close:]}"
     return line
 
