@@ -305,3 +305,37 @@ def test_arguments_that_a_commit_put_in_another_order_are_so_in_a_forgotten_call
     assert found is not None
     assert found.is_guess
     assert found.texts == {path: text.format("c, a, b", new, new)}
+
+
+def test_functions_of_rust_that_moved_to_another_module_are_imported(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    helpers = "fn one(x: u8) -> u8 {\n    x - b'0'\n}\n\nfn two(x: u8, y: u8) -> u8 {\n    one(x) * 10 + one(y)\n}\n"
+    rest = "//! Dates.\n\nuse std::fmt;\n\n%spub fn day(x: u8, y: u8) -> u8 {\n    one(x) + two(x, y)\n}\n"
+    repository.commit("start", {"core/src/date.rs": rest % f"{helpers}\n", "core/src/lib.rs": "mod date;\n"})  # fmt: skip
+    moved = helpers.replace("fn one", "pub(crate) fn one").replace("fn two", "pub(crate) fn two")
+    rev = repository.commit("move", {"core/src/date.rs": rest % "", "core/src/read/digits.rs": moved})  # fmt: skip
+    said = "error[E0425]: cannot find function `one` in this scope\n --> core/src/date.rs:6:5\nerror[E0425]: cannot find function `two` in this scope\n"
+    found = follow_change(repository.open(), rev, None, said, {"core/src/date.rs": {6}})
+    assert found is not None
+    added = "use crate::read::digits::two;\nuse crate::read::digits::one;\n"
+    assert found.texts == {"core/src/date.rs": (rest % "").replace("use std", f"{added}use std")}
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_class_of_java_that_moved_to_another_package_is_imported(
+    tmp_path: Path, *, imported: bool
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    body = "public class Money {\n  int cents;\n  int whole() {\n    return cents / 100;\n  }\n}\n"
+    place = "till" if imported else "old"
+    old, new, use = (f"src/main/java/shop/{x}.java" for x in ("old/Money", "sums/Money", f"{place}/Till"))  # fmt: skip
+    header = f"package shop.{place};\n" + ("\nimport shop.old.Money;\n" if imported else "")
+    text = f"{header}\nclass Till {{\n  Money sum;\n}}\n"
+    repository.commit("start", {old: f"package shop.old;\n\n{body}", use: text})
+    rev = repository.commit("move", {old: None, new: f"package shop.sums;\n\n{body}"})
+    said = f"{use}:4: error: cannot find symbol\n  symbol:   class Money\n"
+    found = follow_change(repository.open(), rev, None, said, {use: {4}})
+    assert found is not None
+    assert "\nimport shop.sums.Money;\n" in found.texts[use]
+    assert "shop.old.Money" not in found.texts[use]
+    assert found.texts[use].startswith(f"package shop.{place};\n")

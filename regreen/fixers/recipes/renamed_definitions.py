@@ -94,27 +94,31 @@ def follow_renamed_definitions(
         if is_source(path) and not is_module(path) and (data := git.show(rev, path)) is not None
     }
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words and texts else ()):
-        for gone, new, is_doubtful in _find_moved_definitions(
+        changed, summary, is_guess = dict(texts), [], False
+        for gone, new, is_unclear in _find_moved_definitions(
             git, commit.sha, commit.parents, words
         ):
-            is_guess = is_doubtful
-            old = gone.definition.short_name
+            old, before, is_doubtful = gone.definition.short_name, dict(changed), is_unclear
             if new.path == gone.path:
                 name = new.definition.short_name
                 changed = {
-                    path: _rename(text, old, name, places[path]) for path, text in texts.items()
+                    path: _rename(text, old, name, places[path]) for path, text in before.items()
                 }
-                is_guess = is_doubtful or any(
-                    _has_other_uses_of_word(text, old, places[path]) for path, text in texts.items()
+                is_doubtful |= any(
+                    _has_other_uses_of_word(text, old, places[path])
+                    for path, text in before.items()
                 )
             else:
                 name = new.path
                 changed = {
-                    path: _redirect_import(path, text, gone, new) for path, text in texts.items()
+                    path: _redirect_import(path, text, gone, new) for path, text in before.items()
                 }
-            changed = {path: text for path, text in changed.items() if text != texts[path]}
-            if changed:
-                return FollowedName(commit.sha, changed, f"{old} is {name}", is_guess)
+            if changed != before:
+                summary.append(f"{old} is {name}")
+                is_guess = is_guess or is_doubtful
+        changed = {path: text for path, text in changed.items() if text != texts[path]}
+        if changed:
+            return FollowedName(commit.sha, changed, ", ".join(summary), is_guess)
     return None
 
 
@@ -450,8 +454,12 @@ def _has_other_uses_of_word(text: str, old: str, named: Collection[int]) -> bool
 
 
 def _redirect_import(path: str, text: str, gone: _Home, new: _Home) -> str:
-    """The text with a name imported from the file that has it now."""
+    """The text with a name imported from the file that has it now: of a script, of Rust in one crate, or a class of Java."""
     name = new.definition.short_name
+    if path.endswith(".rs") and new.path.endswith(".rs"):
+        return _import_in_rust(path, text, new)
+    if path.endswith(".java") and new.path.endswith(".java"):
+        return _import_in_java(text, name, _package_of(gone.path), _package_of(new.path))
     if not is_script(path):
         return text
 
@@ -470,6 +478,41 @@ def _redirect_import(path: str, text: str, gone: _Home, new: _Home) -> str:
         return f"{old}{end}\n{made}"
 
     return _IMPORT.sub(follow, text)
+
+
+def _import_in_rust(path: str, text: str, new: _Home) -> str:
+    """The text with a `use` of what lies in another module of its crate now."""
+    (crate, is_here, _), (other, is_there, inside) = (
+        x.rpartition("src/") for x in (path, new.path)
+    )
+    word = new.definition.short_name
+    if not is_here or not is_there or crate != other or not re.search(rf"\b{word}\b", text):
+        return text
+    modules = re.sub(r"(?:^|/)(?:lib|main|mod)$", "", inside.removesuffix(".rs")).split("/")
+    line = "::".join(["use crate", *filter(None, modules), word]) + ";"
+    first = re.search(r"(?m)^(?:use |pub use |mod |fn |pub |struct |enum |const |impl |#\[)", text)
+    at = first.start() if first else len(text)
+    return text if line in text else f"{text[:at]}{line}\n{text[at:]}"
+
+
+def _package_of(path: str) -> str:
+    """The package of Java that the place of a file stands for, below its folder of sources."""
+    return posixpath.dirname(re.sub(r"^.*?(?:src/(?:main|test)/java|src)/", "", path)).replace(
+        "/", "."
+    )
+
+
+def _import_in_java(text: str, name: str, old: str, new: str) -> str:
+    """The text with a class imported from the package that it lies in now."""
+    own = re.search(r"(?m)^package[ \t]+([\w.]{1,200});[ \t]*\n", text)
+    if not new or new == old or not re.search(rf"\b{name}\b", text) or (own and own[1] == new):
+        return text
+    made = f"import {new}.{name};"
+    was = f"import {old}.{name};"
+    if was in text:
+        return text.replace(was, made)
+    at = own.end() if own else 0
+    return text if made in text else f"{text[:at]}\n{made}\n{text[at:]}"
 
 
 def _relative_import_path(path: str, target: str, like: str) -> str:
