@@ -411,7 +411,8 @@ def complete_trial(
             trial, _document_given_commands(trial, source), minutes_left=stop.left / 60
         )
     # a box has a network while it is set up alone
-    installs, rest = ("", command) if source else split_leading_installs(command)
+    is_written = not source and trial.title is None  # a title is no script
+    installs, rest = split_leading_installs(command) if is_written else ("", command)
     if installs:
         trial, command = replace(trial, command=("bash", "-c", rest)), rest
     pythons = (trial.python,) if trial.python else sandbox.pythons()
