@@ -339,3 +339,17 @@ def test_a_class_of_java_that_moved_to_another_package_is_imported(
     assert "\nimport shop.sums.Money;\n" in found.texts[use]
     assert "shop.old.Money" not in found.texts[use]
     assert found.texts[use].startswith(f"package shop.{place};\n")
+
+
+def test_the_value_that_a_commit_gave_to_all_other_calls_is_given_to_a_forgotten_one(
+    tmp_path: Path,
+) -> None:
+    text = "package radix\n\nfunc edge({0}) {{}}\n\nfunc a(s string) {{ edge({1}) }}\n\nfunc b(s string) {{ edge({1}) }}\n\nfunc c(s string, l byte) {{ edge({2}) }}\n\nfunc d(s string) {{ edge({3}) }}\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"radix.go": text.format("l byte", "s[0]", "l", "s[0]")})
+    rev = repository.commit("ask", {"radix.go": text.format("s string", "s", "s", "s[0]")})
+    said = "./radix.go:11:27: cannot use s[0] (value of type byte) as string value in argument to edge\n"
+    found = follow_change(repository.open(), rev, None, said, {"radix.go": {11}})
+    assert found is not None
+    assert found.is_guess
+    assert found.texts == {"radix.go": text.format("s string", "s", "s", "s")}

@@ -255,12 +255,32 @@ _WRONG_COUNT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _ChangedArgument:
-    """What a commit did to the arguments of a function: `added` behind the last, the one at `dropped` of `count` taken away, or all in another `order`."""
+    """What a commit did to the arguments of a function: `added` behind the last, the one at `dropped` of `count` taken away, all in another `order`, or a `value` in the place of another."""
 
     added: str = ""
     dropped: int = 0
     count: int = 0
     order: tuple[int, ...] = ()
+    value: tuple[str, str] | None = None
+
+    def describe(self) -> str:
+        """What other calls have now."""
+        if self.added:
+            return f"with {self.added}"
+        if self.value:
+            return "with another value"
+        return "with its arguments in another order" if self.order else "with an argument less"
+
+    def change_call(self, arguments: list[str]) -> list[str]:
+        """The arguments of another call, changed alike where they fit."""
+        if self.added:
+            return [*arguments, self.added]
+        if self.value:
+            return [self.value[1] if one == self.value[0] else one for one in arguments]
+        if len(arguments) == len(self.order):
+            return [arguments[at] for at in self.order]
+        is_full = len(arguments) == self.count
+        return [one for at, one in enumerate(arguments) if not is_full or at != self.dropped]
 
 
 def follow_changed_arguments(
@@ -281,10 +301,12 @@ def follow_changed_arguments(
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if texts else ()):
         found = _find_changed_arguments(git, commit.sha, commit.parents)
         for name in sorted(found.keys() & names if names else found.keys()):
-            change = next(iter(found[name]))
+            # values of single calls say nothing where all calls got another shape
+            shapes = {x for x in found[name] if not x.value}
+            changes = shapes or found[name]
             changed = {
                 path: "\n".join(
-                    _change_arguments(line, name, change)
+                    _change_arguments(line, name, changes)
                     if number in places[path] and (number, name) not in defined[path]
                     else line
                     for number, line in enumerate(text.split("\n"), 1)
@@ -292,14 +314,8 @@ def follow_changed_arguments(
                 for path, text in texts.items()
             }
             changed = {path: text for path, text in changed.items() if text != texts[path]}
-            if changed and len(found[name]) == 1:
-                less = (
-                    "with its arguments in another order"
-                    if change.order
-                    else "with an argument less"
-                )
-                done = f"with {change.added}" if change.added else less
-                words = f"{name} is called {done} too"
+            if changed and len(shapes) <= 1:
+                words = f"{name} is called {next(iter(changes)).describe()} too"
                 return FollowedName(commit.sha, changed, words, is_guess=True)
     return None
 
@@ -349,6 +365,9 @@ def _compare_arguments(before: str, after: str) -> Iterator[tuple[str, _ChangedA
         is_same_beside = after.startswith(before[:opens]) and after.endswith(before[close:])
         if is_same_beside and there != arguments and sorted(there) == sorted(set(arguments)):
             yield name, _ChangedArgument(order=tuple(map(arguments.index, there)))
+        other = [pair for pair in zip(arguments, there, strict=False) if pair[0] != pair[1]]
+        if is_same_beside and len(there) == len(arguments) and len(other) == 1:
+            yield name, _ChangedArgument(value=other[0])
 
 
 def _list_calls(line: str) -> Iterator[tuple[str, int, int]]:
@@ -374,15 +393,15 @@ def _split_arguments(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _change_arguments(line: str, name: str, change: _ChangedArgument) -> str:
+def _change_arguments(line: str, name: str, changes: Collection[_ChangedArgument]) -> str:
     for called, opens, close in reversed(list(_list_calls(line))):
         arguments = _split_arguments(line[opens:close])
-        if called == name and change.added:
-            line = f"{line[:close]}{', ' if arguments else ''}{change.added}{line[close:]}"
-        elif called == name and len(arguments) in {change.count, len(change.order)}:
-            kept = [one for at, one in enumerate(arguments) if at != change.dropped]
-            arguments = [arguments[at] for at in change.order] or kept
-            line = f"{line[:opens]}{', '.join(arguments)}{line[close:]}"
+        made = (x.change_call(arguments) for x in sorted(changes, key=repr) if called == name)
+        new = next((x for x in made if x != arguments), arguments)
+        if arguments and new[:-1] == arguments:  # what stands there is kept as it is written
+            line = f"{line[:close]}, {new[-1]}{line[close:]}"
+        elif new != arguments:
+            line = f"{line[:opens]}{', '.join(new)}{line[close:]}"
     return line
 
 
