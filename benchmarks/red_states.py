@@ -577,12 +577,218 @@ FIFTH = [
     state("java-brace", "minimal-json", "syntax", "sh test.sh", swap(JSON + "JsonParser.java", "    if (!readChar(']')) {\n      throw expected(\"',' or ']'\");\n    }\n", "    if (!readChar(']')) {\n      throw expected(\"',' or ']'\");\n")),
     state("java-exponent", "minimal-json", "culprit", "sh test.sh", swap(JSON + "JsonParser.java", "if (!readChar('e') && !readChar('E')) {", "if (!readChar('e')) {")),
 ]  # fmt: skip
+# Only what the states run is installed: the shared configuration of ESLint asks for a newer node.
+NTH_ERRORS = """import { expect, it } from "vitest";
+import { invalid } from "./__fixtures__/rules.js";
+import { parse } from "./parse.js";
+
+it.each(invalid)("says what is wrong with %s", (formula) => {
+    expect(() => parse(formula)).toThrowErrorMatchingSnapshot();
+});
+"""
+NTH_LAY_OUT = f"""
+cat > src/errors.spec.ts <<'E'
+{NTH_ERRORS}E
+rm eslint.config.mjs tsconfig.eslint.json
+for name in @eslint/compat @feedic/eslint-config eslint eslint-config-biome typescript-eslint; do npm pkg delete "devDependencies[$name]"; done
+npm pkg delete scripts.lint:es scripts.format:es scripts.lint:ts
+npm pkg set "scripts.lint=npm run lint:biome" "scripts.format=npm run format:biome"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+ln -s {{modules}} node_modules && npx vitest run src/errors.spec.ts && rm node_modules
+"""
+HOOKABLE_LAY_OUT = """
+rm pnpm-lock.yaml test/bench.ts
+npm pkg delete packageManager scripts.build scripts.prepublish scripts.release scripts.bench
+for name in @vitest/coverage-v8 changelogen obuild mitata hookable-prev eslint-config-unjs @typescript/native-preview; do npm pkg delete "devDependencies[$name]"; done
+npm pkg set devDependencies.vite=^7.1.0 "scripts.test=npm run lint && vitest run" "scripts.test:types=tsc --noEmit"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+INPUTS = """import areInputsEqual from '../src/are-inputs-equal';
+
+describe('are inputs equal', () => {
+  it('compares one input after the other', () => {
+    expect(areInputsEqual([1, NaN, 'a'], [1, NaN, 'a'])).toBe(true);
+    expect(areInputsEqual([1, 2], [2, 1])).toBe(false);
+    expect(areInputsEqual([1], [1, 1])).toBe(false);
+  });
+});
+"""
+MEMO_LAY_OUT = f"""
+cat > test/are-inputs-equal.spec.ts <<'E'
+{INPUTS}E
+rm yarn.lock rollup.config.js && rm -r benchmarks
+npm pkg delete size-limit scripts.test:size scripts.build scripts.build:flow scripts.build:dist scripts.build:clean scripts.build:typescript scripts.prepublishOnly scripts.perf scripts.perf:library-comparison
+for name in @rollup/plugin-replace @rollup/plugin-typescript @size-limit/preset-small-lib @types/benchmark @types/lodash.memoize benchmark cross-env fast-memoize lodash.memoize \\
+    markdown-table mem memoizee moize nanocolors ora rimraf rollup rollup-plugin-terser size-limit ts-node; do npm pkg delete "devDependencies[$name]"; done
+sed -i -e 's/"yarn jest"/"jest"/' -e 's/yarn prettier /prettier /' -e 's/yarn tsc/tsc/' -e 's/yarn \\(prettier:check\\|eslint:check\\|typescript:check\\)/npm run \\1/g' package.json
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+CLONES = """import cloneDeep from 'lodash.clonedeep';
+import isDeepEqual from 'lodash.isequal';
+import memoize from '../src/memoize-one';
+
+it('takes a copy for the same with a deep comparison', () => {
+  let calls = 0;
+  const fn = memoize((value: unknown) => {
+    calls += 1;
+    return value;
+  }, isDeepEqual);
+  const input = { a: [1, { b: 2 }] };
+  fn(input);
+  fn(cloneDeep(input));
+  expect(calls).toBe(1);
+});
+"""
+BYTES_LAY_OUT = "npm pkg delete devDependencies.nyc scripts.test-ci scripts.test-cov"
+FLATBUSH = """import Flatbush from 'flatbush';
+import {generateRandomPoints} from './gendata.js';
+
+const N = 100000;
+const data = generateRandomPoints(N);
+
+console.time('flatbush');
+const index = new Flatbush(N);
+for (const {minX, minY, maxX, maxY} of data) index.add(minX, minY, maxX, maxY);
+index.finish();
+console.timeEnd('flatbush');
+"""
+NATORD_LAY_OUT = "cargo clippy --offline --fix --allow-no-vcs --all-targets && cargo fmt && rm -rf target Cargo.lock .travis.yml"
+DATE_LAY_OUT = "rm -rf benches fuzz && sed -i '/^\\[dev-dependencies\\]/,$d' Cargo.toml"
+PICO_LAY_OUT = (
+    "cargo clippy --offline --fix --allow-no-vcs && cargo fmt && rm -rf target Cargo.lock"
+)
+# The tests get names that test.sh runs, and the abstract classes of the tests others.
+EVAL_LAY_OUT = f"""{JARS}
+for path in src/test/java/com/udojava/evalex/Test*.java; do
+    old=$(basename $path .java) && new=${{old#Test}}Test
+    sed "s/\\b$old\\b/$new/g" $path > src/test/java/com/udojava/evalex/$new.java && rm $path
+done
+"""
+BYTE_LAY_OUT = f"""{JARS}
+rm -rf .mvn mvnw mvnw.cmd misc src/test/java/at/favre/lib/bytes/*Benchmark.java
+for name in Bytes Util; do
+    mv src/test/java/at/favre/lib/bytes/A${{name}}Test.java src/test/java/at/favre/lib/bytes/${{name}}Fixture.java
+    sed -i "s/\\bA${{name}}Test\\b/${{name}}Fixture/g" $(find src/test -name '*.java')
+done
+"""
+EVAL, BYTE = "src/main/java/com/udojava/evalex/", "src/main/java/at/favre/lib/bytes/"
+SIXTH_TREES = {
+    "hookable": Tree("TypeScript", "b77477c", {"src/blank.ts": 'export function isBlank(name: string): boolean {\n  return name.trim() === "";\n}\n'}, HOOKABLE_LAY_OUT, True),
+    "nth-check": Tree("TypeScript", "e86a6ec", {"src/blank.ts": "export function isBlank(text: string): boolean {\n    return text.trim().length === 0;\n}\n"}, NTH_LAY_OUT, True),
+    "memoize-one": Tree("TypeScript", "d785546", {"src/blank.ts": "export default function isBlank(text: string): boolean {\n  return text.trim() === '';\n}\n"}, MEMO_LAY_OUT, True),
+    "rbush": Tree("JavaScript", "f9cdb8a", {"index.js": "\nexport function isPoint(bbox) {\n    return bbox.minX === bbox.maxX && bbox.minY === bbox.maxY;\n}\n"}, modules=True),
+    "flat": Tree("JavaScript", "1d68e1d", {"index.js": "\nexport function isBlank (key) {\n  return key.trim() === ''\n}\n"}, modules=True),
+    "bytes.js": Tree("JavaScript", "9ddc13b", {"index.js": "\n/**\n * Whether the text holds no word.\n *\n * @param {string} text\n * @returns {boolean}\n * @public\n */\n\nmodule.exports.isBlank = function isBlank(text) {\n  return text.trim() === '';\n};\n"}, BYTES_LAY_OUT, True),
+    "rust-natord": Tree("Rust", "93e5f0a", {"README.md": NOTES}, NATORD_LAY_OUT),
+    "httpdate": Tree("Rust", "53df520", {"README.md": NOTES}, DATE_LAY_OUT),
+    "pico-args": Tree("Rust", "ee9e334", {"src/lib.rs": "\n/// Whether the argument holds no word.\npub fn is_blank(argument: &str) -> bool {\n    argument.trim().is_empty()\n}\n"}, PICO_LAY_OUT),
+    "xstrings": Tree("Go", "6ae33fe", {"blank.go": 'package xstrings\n\nimport "strings"\n\n// IsBlank says whether the text holds no word.\nfunc IsBlank(str string) bool {\n\treturn strings.TrimSpace(str) == ""\n}\n'}),
+    "go-radix": Tree("Go", "54df44f", {"empty.go": "package radix\n\n// IsEmpty says whether the tree holds no key.\nfunc (t *Tree) IsEmpty() bool {\n\treturn t.size == 0\n}\n"}),
+    "EvalEx": Tree("Java", "2e23b46", {EVAL + "Blank.java": "package com.udojava.evalex;\n\npublic final class Blank {\n  private Blank() {\n  }\n\n  public static boolean isBlank(String text) {\n    return text.trim().isEmpty();\n  }\n}\n"}, EVAL_LAY_OUT),
+    "bytes-java": Tree("Java", "e622b3b", {BYTE + "Blank.java": "package at.favre.lib.bytes;\n\npublic final class Blank {\n    private Blank() {\n    }\n\n    public static boolean isBlank(String text) {\n        return text.trim().isEmpty();\n    }\n}\n"}, BYTE_LAY_OUT),
+}  # fmt: skip
+HOOKS, NTH, ARE_EQUAL = "src/hookable.ts", "src/parse.ts", "src/are-inputs-equal.ts"
+DATE, PICO, RADIX = "src/date.rs", "src/lib.rs", "radix.go"
+SEALED = '\nexport class SealedHooks extends HookableCore {\n  removeHook(): void {\n    throw new Error("These hooks stay");\n  }\n}\n'
+
+
+def append(path: str, text: str) -> Edit:
+    """Add text to the end."""
+
+    def edit(files: Files) -> None:
+        files[path] = files.get(path, "") + text
+
+    return edit
+
+
+def cut(path: str, first: str, last: str) -> Edit:
+    """Take away what stands from one text up to another."""
+
+    def edit(files: Files) -> None:
+        start = files[path].index(first)
+        files[path] = files[path][:start] + files[path][files[path].index(last, start) :]
+
+    return edit
+
+
+def swap_each(path: str, old: str, new: str, *places: int) -> Edit:
+    """Replace the numbered places of `old`."""
+
+    def edit(files: Files) -> None:
+        parts = files[path].split(old)
+        assert len(parts) > max(places), (path, old, len(parts) - 1)
+        joints = [new if number in places else old for number in range(1, len(parts))]
+        files[path] = parts[0] + "".join(joint + part for joint, part in zip(joints, parts[1:], strict=True))  # fmt: skip
+
+    return edit
+
+
+def move_inputs(files: Files) -> None:
+    """Move a file of memoize-one to a folder of its own."""
+    files["src/equality/are-inputs-equal.ts"] = files.pop(ARE_EQUAL)
+    swap("src/memoize-one.ts", "'./are-inputs-equal'", "'./equality/are-inputs-equal'")(files)
+
+
+def move_digits(files: Files) -> None:
+    """Move the functions of httpdate that read digits to a module of their own; the module that they leave does not import them."""
+    text = files[DATE]
+    start, end = text.index("fn toint_1"), text.index("fn parse_imf_fixdate")
+    files["src/digits.rs"] = "use crate::Error;\n\n" + text[start:end].replace("fn toint", "pub(crate) fn toint").rstrip() + "\n"  # fmt: skip
+    files[DATE] = text[:start] + text[end:]
+    swap("src/lib.rs", "mod date;\n", "mod date;\nmod digits;\n")(files)
+
+
+SIXTH = [
+    # TypeScript
+    state("ts-oxfmt-layout", "hookable", "formatting", "npx oxfmt --check src test", swap("src/utils.ts", "    const name = parentName ? `${parentName}:${key}` : key;\n", "    const name = parentName\n        ? `${parentName}:${key}` : key\n")),
+    state("ts-swapped-signature", "hookable", "missed caller", "npx tsc --noEmit",
+          swap("src/utils.ts", "callEachWith(callbacks: Array<(arg0: any) => any>, arg0?: any): void {", "callEachWith(event: object | undefined, callbacks: Array<(event: any) => any>): void {"), swap("src/utils.ts", "callback(arg0);", "callback(event);"),
+          swap(HOOKS, "callEachWith(this._before, event)", "callEachWith(event, this._before)"), swap_each(HOOKS, "callEachWith(this._after, event)", "callEachWith(event, this._after)", 1),
+          good=[swap(HOOKS, "callEachWith(this._after, event)", "callEachWith(event, this._after)")]),
+    state("ts-override-lost", "hookable", "type error with a suggestion", "npx tsc --noEmit", append(HOOKS, SEALED), good=[swap(HOOKS, "  removeHook(): void {", "  override removeHook(): void {")]),
+    state("ts-deprecated-warning", "hookable", "culprit", "npx vitest run", swap(HOOKS, "if (dep && !options.allowDeprecated) {", "if (dep && options.allowDeprecated) {")),
+    state("ts-helper-removed", "nth-check", "removed function", "npx tsc --noEmit", swap(NTH, "\n    function skipWhitespace() {\n        while (\n            index < formula.length &&\n            whitespace.has(formula.charCodeAt(index))\n        ) {\n            index++;\n        }\n    }\n", "")),
+    state("ts-formula-snapshot", "nth-check", "snapshot", "npm run test:vi", swap(NTH, "`n-th rule couldn't be parsed ('${formula}')`", "`n-th rule couldn't be parsed: ${formula}`"), may="src/__snapshots__/errors.spec.ts.snap", accept="CI=1 npx vitest run"),
+    state("ts-constant-left", "nth-check", "unused variable", "npx tsc --noEmit", swap(NTH, "formula.charCodeAt(index) <= NINE", "formula.charCodeAt(index) - ZERO < 10"), good=[swap(NTH, 'const NINE = "9".charCodeAt(0);\n', "")]),
+    state("ts-file-moved", "memoize-one", "missing import", "npm test", move_inputs, good=[swap("test/are-inputs-equal.spec.ts", "'../src/are-inputs-equal'", "'../src/equality/are-inputs-equal'")]),
+    state("ts-clone-package", "memoize-one", "missing dependency", "npm test", append("test/clones.spec.ts", CLONES), may="package.json package-lock.json",
+          accept="node -e \"const p = require('./package.json'); process.exit({...p.dependencies, ...p.devDependencies}['lodash.clonedeep'] ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    # JavaScript
+    state("js-const", "rbush", "linter", "npx eslint index.js test/test.js", swap("index.js", "        const result = [];\n\n        if (!intersects(bbox, node)) return result;", "        let result = [];\n\n        if (!intersects(bbox, node)) return result;")),
+    state("js-flatbush-lock", "rbush", "lock file", "npm ci && npm test", swap("package.json", '    "eslint-config-mourner": "^4.0.2",\n', '    "eslint-config-mourner": "^4.0.2",\n    "flatbush": "^4.0.0",\n'), append("bench/flatbush.bench.js", FLATBUSH), may="package-lock.json",
+          accept="node -e \"const p = require('./package-lock.json').packages; process.exit(p['node_modules/flatbush'] && p[''].devDependencies.flatbush ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("js-depth", "flat", "culprit", "npm test", swap("index.js", "currentDepth < maxDepth", "currentDepth <= maxDepth")),
+    state("js-export-lost", "flat", "changed export", "npm test", swap("index.js", "export function unflatten (", "function unflatten (")),
+    state("js-tera", "bytes.js", "culprit", "npm test", swap("index.js", "tb: Math.pow(1024, 4)", "tb: Math.pow(1000, 4)")),
+    state("js-source-package", "bytes.js", "missing dependency", "npm test", swap("index.js", "module.exports = bytes;", "var isFiniteNumber = require('is-finite');\n\nmodule.exports = bytes;"), swap("index.js", "!Number.isFinite(value)", "!isFiniteNumber(value)"), may="package.json",
+          accept="node -e \"process.exit((require('./package.json').dependencies || {})['is-finite'] ? 0 : 1)\" && npm install --package-lock-only --ignore-scripts --dry-run"),
+    # Rust
+    state("rust-zeroes", "rust-natord", "culprit", "cargo test", swap("lib.rs", "if ll_ == 0 || rr_ == 0 {", "if ll_ == 0 && rr_ == 0 {")),
+    state("rust-digits-moved", "httpdate", "missing import", "cargo test", move_digits, may=DATE, good=[swap(DATE, "use crate::Error;\n", "use crate::digits::{toint_1, toint_2, toint_4};\nuse crate::Error;\n")],
+          accept="grep -q '^use .*digits' src/date.rs && cargo test"),
+    state("rust-length", "pico-args", "linter", "cargo clippy -- -D warnings", swap(PICO, "Result<Option<String>, Error> {\n        if self.0.is_empty() {", "Result<Option<String>, Error> {\n        if self.0.len() == 0 {")),
+    state("rust-borrow-signature", "pico-args", "missed caller", "cargo test", swap(PICO, "fn index_of(&self, keys: Keys)", "fn index_of(&self, keys: &Keys)"), swap(PICO, "Some((idx, _)) = self.index_of(keys)", "Some((idx, _)) = self.index_of(&keys)"),
+          swap_each(PICO, "Some((idx, key)) = self.index_of(keys)", "Some((idx, key)) = self.index_of(&keys)", 1, 2), good=[swap(PICO, "Some((idx, key)) = self.index_of(keys)", "Some((idx, key)) = self.index_of(&keys)")]),
+    # Go
+    state("go-index-left", "xstrings", "unused variable", "go test ./...", swap("manipulate.go", "strings.Index(str, sep)\n\n\tif index == -1 {\n\t\thead = str\n\t\treturn\n\t}\n\n\thead = str[:index]\n\tmatch = str[index : index+len(sep)]\n\ttail = str[index+len(sep):]\n\treturn\n",
+          "strings.Index(str, sep)\n\thead, tail, found := strings.Cut(str, sep)\n\n\tif found {\n\t\tmatch = sep\n\t}\n\n\treturn\n"), good=[swap("manipulate.go", "\tindex := strings.Index(str, sep)\n", "")]),
+    state("go-common-character", "xstrings", "culprit", "go test ./...", swap("count.go", "case r >= '\\u4E00' && r <= '\\u9FCC':", "case r >= '\\u5E00' && r <= '\\u9FCC':")),
+    state("go-prefix-removed", "go-radix", "removed function", "go test ./...", cut(RADIX, "// longestPrefix finds", "// Insert is used")),
+    state("go-edge-signature", "go-radix", "missed caller", "go test ./...", swap(RADIX, "func (n *node) getEdge(label byte) *node {\n", "func (n *node) getEdge(search string) *node {\n\tlabel := search[0]\n"), swap_each(RADIX, "n.getEdge(search[0])", "n.getEdge(search)", 1, 2, 3, 4),
+          swap(RADIX, "n = n.getEdge(label)", "n = n.getEdge(search)"), swap(RADIX, "\tlabel := prefix[0]\n\tchild := n.getEdge(label)\n", "\tchild := n.getEdge(prefix)\n"), good=[swap(RADIX, "n.getEdge(search[0])", "n.getEdge(search)")]),
+    # Java
+    state("java-lazy-renamed", "EvalEx", "missed caller", "sh test.sh", rename(".java", "createLazyNumber", "lazyNumber", (EVAL + "Expression.java", 7)), good=[rename(".java", "createLazyNumber", "lazyNumber")]),
+    state("java-precedence", "EvalEx", "culprit", "sh test.sh", swap(EVAL + "Expression.java", "OPERATOR_PRECEDENCE_MULTIPLICATIVE = 30;", "OPERATOR_PRECEDENCE_MULTIPLICATIVE = 20;")),
+    state("java-length-signature", "bytes-java", "missed caller", "sh test.sh", swap(BYTE + "Util.java", "static void checkModLength(int length, int modFactor, String errorSubject) {\n            if (length % modFactor != 0) {\n", "static void checkModLength(int length, int modFactor, String errorSubject, boolean mayBeEmpty) {\n            if (length % modFactor != 0 || (length == 0 && !mayBeEmpty)) {\n"),
+          *[swap(BYTE + "Bytes.java", f"creating {name} array\")", f"creating {name} array\", true)") for name in ("an int", "an long", "an float", "an double")], good=[swap(BYTE + "Bytes.java", 'creating a short array")', 'creating a short array", true)')]),
+]  # fmt: skip
 SETS: dict[str, tuple[dict[str, Tree], list[State]]] = {
     "first": (FIRST_TREES, FIRST),
     "second": (SECOND_TREES, SECOND),
     "third": (THIRD_TREES, THIRD),
     "fourth": (FOURTH_TREES, FOURTH),
     "fifth": (FIFTH_TREES, FIFTH),
+    "sixth": (SIXTH_TREES, SIXTH),
 }
 
 
@@ -671,6 +877,8 @@ def make_history(row: State, tree: Tree, work: Path, repo: Path) -> tuple[Files,
         for edit in (*row.bad[: 0 if _renames(row) else None], *row.good):
             edit(remedy)
     write_files(repo, red)
+    for path in start.keys() - red.keys():
+        (repo / path).unlink()
     git(repo, "add", "-Af")
     git(repo, "commit", "-qm", "Say whether a text is blank")
     write_files(repo, {"NOTES.md": "# Notes\n\nHow this library is kept.\n\nReleases are made by hand.\n"})  # fmt: skip
