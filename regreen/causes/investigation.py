@@ -291,7 +291,9 @@ class _Watched:
         """How often it failed on head, and how it ended on the base."""
         posterior = self.posterior
         on_base = posterior.count_runs("base")
-        words = f"green on the base in {posterior.passed['base']} of {count_noun(on_base, 'run')}"
+        failed = posterior.failed["base"]
+        seen = f"red on the base in {failed}" if failed else f"green on the base in {on_base}"
+        words = f"{seen} of {count_noun(on_base, 'run')}"
         if posterior.known.is_new:
             words = "absent on the base"
         elif self.other_on_base:
@@ -619,19 +621,16 @@ class Investigation:
     def _judge_flakes(self, names: Sequence[str]) -> RedCause:
         """Only what failed on the base, or nothing links to the change, was not made flaky by it for certain."""
         may_be_made = [name for name in names if self._tests[name].posterior.may_be_made_flaky]
-        one = self._tests[(may_be_made or names)[0]]
+        told = may_be_made or names
+        one = self._tests[told[0]]
         posterior = one.posterior
-        if may_be_made:
-            others = [name for name in names if name not in may_be_made]
-            beside = f"; flaky beside it: {_list_tests(others)}" if others else ""
-            reason = _describe_tests(may_be_made, one.describe_outcomes()) + beside
-            found = self._make_cause("flaky", reason, "look")
-        else:
-            reason = _describe_tests(
-                names,
-                f"red in {sum(posterior.failed.values())} of {posterior.count_runs('head', 'base')} runs of unchanged code",
-            )
-            found = self._make_cause("flaky", reason, "rerun")
+        reason = _describe_tests(told, one.describe_outcomes())
+        if others := [name for name in names if name not in told]:
+            reason += f"; flaky beside it: {_list_tests(others)}"
+        if not may_be_made:
+            is_older = posterior.failed["base"]
+            reason += f"; {'so the change is not the cause' if is_older else 'nothing links it to the change'}"
+        found = self._make_cause("flaky", reason, "look" if may_be_made else "rerun")
         places: tuple[Place, ...] = ("head",) if may_be_made else ()
         return replace(found, rate=posterior.estimate_rate(*places))
 

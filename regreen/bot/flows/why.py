@@ -55,6 +55,7 @@ _MAX_FAILED_RUNS = 10
 _MAX_FAILED_JOBS = 50
 _MAX_CAUSES = 3
 _OLD_BASE_COMMITS = 10
+_NO_CHECK = "the tests"  # they run where no check has failed
 """A pull request whose base is this far behind is tried on its branch as it is now when it is approved."""
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _UNENDED = frozenset({None, "cancelled", "timed_out"})
@@ -320,6 +321,9 @@ class _WhyFlow:
                     "none of its jobs failed: the workflow could not start, or ran again meanwhile"
                 )
             ]
+        if any(check.names_failure for check in checks):
+            # what was said while no check had failed is not true any more
+            known = [one for one in known if one["checks"] not in ([], [_NO_CHECK])]
         groups: dict[str, list[_RedCheck]] = {}
         for check in checks:
             groups.setdefault(check.key, []).append(check)
@@ -380,7 +384,7 @@ class _WhyFlow:
                 reason = _explain_no_failure(of_branch, self._sha)
             found.append(
                 _RedCheck(
-                    FailedJob(self.ask.name or "the tests", "", "", None, reason=reason),
+                    FailedJob(self.ask.name or _NO_CHECK, "", "", None, reason=reason),
                     None,
                     names_failure=bool(self.ask.name),
                 )

@@ -220,7 +220,7 @@ def _name_cause(cause: Mapping[str, Any]) -> str:
 def _advise(cause: Mapping[str, Any], branch: str) -> str:
     package = cause["package"] if cause["verdict"] == "world" else None
     if cause["do"] == "rerun":
-        whose = "" if cause["verdict"] == "unknown" else "The change is not the cause."
+        whose = "The change is not the cause." if cause["verdict"] == "infrastructure" else ""
         if is_unreproduced(cause):
             whose = "It did not fail here, so whether the change is the cause is not known."
         step = "" if cause.get("rerun") in {"asked", "nothing"} else "Run the failed jobs again."
