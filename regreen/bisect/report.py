@@ -29,7 +29,7 @@ from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import calibrate_distribution, calibrate_probability
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
-from regreen.code.markdown_sanitizer import code_span, count_noun
+from regreen.code.markdown_sanitizer import code_span, count_noun, format_probability
 from regreen.domain.models import Cost
 from regreen.domain.ports import Git
 from regreen.packages.lock_edits import PackageUpgrade
@@ -338,7 +338,7 @@ def _choose_scale(highest: float) -> float:
 def _format_percent(share: float) -> str:
     """A share for people; rounding never claims certainty."""
     if 0.995 <= share < 1:
-        return f"{share:.1%}" if share < 0.9995 else ">99.9%"
+        return format_probability(share)
     return f"{share:.0%}" if share >= 0.01 or share == 0 else f"{share:.1%}"
 
 
@@ -518,23 +518,23 @@ def render_headline(result: Bisection, *, is_named: bool = False) -> str:
             blamed = f"{package}{result.culprit.sha[:12]}"
             does = "passes" if result.find_fix else "fails"
             head = f"{does} since {blamed}" if is_named else f"{blamed} {what}"
-            return f"{head} ({how}, {result.probability:.1%}): {result.culprit.subject}"
+            return f"{head} ({how}, {format_probability(result.probability)}): {result.culprit.subject}"
         case "narrowed":
             return f"one of {len(result.credible_set)} commits {what}; the tests cannot tell them apart"
         case "none":
             return (
-                f"no commit of this range {what} ({result.probability:.1%}): "
+                f"no commit of this range {what} ({format_probability(result.probability)}): "
                 "the test behaves alike at both ends"
             )
         case "before":
-            sure = f"({result.probability:.1%})"
+            sure = f"({format_probability(result.probability)})"
             return _describe_older_failure(result, sure)
         case "not_reproduced":
             return _describe_missing_failure(result)
         case "undecided":
             likeliest = result.credible_set[0] if result.credible_set else None
             hint = (
-                f": likeliest {likeliest.sha[:12]}, {likeliest.probability:.1%}"
+                f": likeliest {likeliest.sha[:12]}, {format_probability(likeliest.probability)}"
                 if likeliest
                 else ""
             )
@@ -546,7 +546,8 @@ def _describe_missing_failure(result: Bisection) -> str:
         return "the time was over before the command had run once"
     last = result.observations[-1]
     why = f" ({last.reason})" if last.outcome == "untestable" else ""
-    passes = sum(run.outcome == "pass" for run in result.observations)
+    bad = [run for run in result.observations if run.sha == result.range.bad]
+    passes = sum(run.outcome == "pass" for run in bad)
     seen = f"; it passes in {count_noun(passes, 'run')} there" if passes else ""
     fails = "was not slower" if result.slower else "did not fail"
     return f"not reproduced: the command {fails} where it should{why}{seen}. Check the command, or name a commit where it fails as the bad one"
@@ -574,7 +575,7 @@ def render_text(result: Bisection) -> str:
         lines += [f"  {'verified' if _is_proven(result) else 'rerun   '} {result.verified.detail}"]
     if result.outcome in {"narrowed", "undecided"}:
         lines += [
-            f"  suspect  {suspect.sha[:12]} {suspect.probability:.1%}"
+            f"  suspect  {suspect.sha[:12]} {format_probability(suspect.probability)}"
             for suspect in result.credible_set[:_MAX_LISTED]
         ]
         if len(result.credible_set) > _MAX_LISTED:
@@ -619,7 +620,7 @@ def render_markdown(result: Bisection, next_steps: str = "") -> str:
         lines += [f"- {how}: {_escape_markup(result.verified.detail)}"]
     if result.outcome in {"narrowed", "undecided"}:
         lines += [
-            f"- suspect `{suspect.sha[:12]}` {suspect.probability:.1%}"
+            f"- suspect `{suspect.sha[:12]}` {format_probability(suspect.probability)}"
             for suspect in result.credible_set[:_MAX_LISTED]
         ]
     lines += (
@@ -634,22 +635,23 @@ def render_markdown(result: Bisection, next_steps: str = "") -> str:
         f"- {describe_runs(result)}",
         f"- searched: {over}{count_noun(result.builds, 'environment')}, in {result.seconds:.0f} s",
     ]
-    lines += [f"- not checked: {_describe_unchecked(result)}"] if result.posterior else []
+    untested = _describe_untested(result)
+    lines += [f"- not tested: {untested}"] if untested else []
     lines += [f"- {_escape_markup(note)}" for note in result.notes]
     lines += [f"- repeat it: `{result.repeat}`"] if result.repeat else []
     lines += _posterior_plot(result)
     return "\n".join([*lines, "", *_list_runs(result)])
 
 
-def _describe_unchecked(result: Bisection) -> str:
-    """Which commits of the range were not run, and which could not be tested."""
+def _describe_untested(result: Bisection) -> str:
+    """Which commits of the range were not run, and which could not be tested; "" for none."""
     ran = {run.sha for run in result.observations}
     left = sum(point.sha not in ran for point in result.posterior)
     whole = count_noun(len(result.posterior), "commit")
     parts = [f"{left} of {whole}, because the runs of the others suffice"] if left else []
     skipped = count_noun(len(result.untestable), "commit")
     parts += [f"{skipped} could not be tested"] if result.untestable else []
-    return "; ".join(parts) or "nothing"
+    return "; ".join(parts)
 
 
 def _list_runs(result: Bisection) -> list[str]:
@@ -707,7 +709,9 @@ def _posterior_plot(result: Bisection) -> list[str]:
             else ""
         )
         ran = "/".join(sorted(outcomes.get(point.sha, ()))) or "not run"
-        rows.append(f"{point.sha[:12]} {point.p:6.1%} {bar:<{_BAR_CHARACTERS}} {ran}".rstrip())
+        rows.append(
+            f"{point.sha[:12]} {format_probability(point.p):>6} {bar:<{_BAR_CHARACTERS}} {ran}".rstrip()
+        )
         last = at
     if last < len(result.posterior) - 1:
         rows.append(f"... {count_noun(len(result.posterior) - 1 - last, 'commit')}")
@@ -813,7 +817,7 @@ def _name_upgrade(dependency: BlamedDependency) -> str:
 
 
 def _format_package(dependency: BlamedDependency) -> str:
-    return f"{_name_upgrade(dependency)} ({dependency.probability:.1%}, in {dependency.path})"
+    return f"{_name_upgrade(dependency)} ({format_probability(dependency.probability)}, in {dependency.path})"
 
 
 def _escape_markup(words: str) -> str:

@@ -13,7 +13,7 @@ from regreen.bot.flows.review import UNREADABLE_CONFIG
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
-from regreen.code.markdown_sanitizer import count_noun, to_plain_line
+from regreen.code.markdown_sanitizer import count_noun, format_probability, to_plain_line
 from regreen.domain.errors import NOT_STARTED, UserError
 from regreen.domain.events import CheckFailed, CheckPassed, Tick
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
@@ -356,7 +356,7 @@ def _describe_culprit(body: dict[str, Any]) -> str:
     pull = body.get("culprit_pull") or {}
     text += f" (#{pull['number']} by {pull['author']})" if pull else ""
     share, undo = body.get("probability"), body.get("undo")
-    text += f", {share:.1%}" if isinstance(share, float) else ""
+    text += f", {format_probability(share)}" if isinstance(share, float) else ""
     return text + (f"; revert it with `{undo}`" if undo else "")
 
 

@@ -26,6 +26,11 @@ def count_noun(number: int, noun: str, many: str = "") -> str:
     return f"{number} {noun if number == 1 else many or noun + 's'}"
 
 
+def format_probability(share: float) -> str:
+    """A probability for people; rounding never claims certainty."""
+    return f"{share:.1%}" if share < 0.9995 else ">99.9%"
+
+
 def format_line_ranges(lines: Iterable[int], most: int = 20) -> str:
     """Line numbers as ranges, such as "3-5, 9"; past so many ranges they are cut visibly."""
     spans = group_lines(lines)

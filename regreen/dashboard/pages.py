@@ -31,7 +31,7 @@ from regreen.bot.open_tasks import (
     list_open_tasks,
     read_schedules,
 )
-from regreen.code.markdown_sanitizer import count_noun
+from regreen.code.markdown_sanitizer import count_noun, format_probability
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
 from regreen.dashboard.rendering import (
@@ -235,7 +235,7 @@ def _describe_bisection(body: Mapping[str, Any]) -> str:
     culprit, share = _as_mapping(body.get("culprit")), body.get("probability")
     if not culprit:
         return str(next(iter(body.get("notes") or ()), ""))
-    sure = f" ({share:.1%})" if isinstance(share, float) else ""
+    sure = f" ({format_probability(share)})" if isinstance(share, float) else ""
     package: Mapping[str, Any] = _as_mapping(body.get("dependency"))
     moved = ""
     if package:

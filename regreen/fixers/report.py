@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from regreen.code import markdown_sanitizer
 from regreen.code.diff import parse
-from regreen.code.markdown_sanitizer import code_span, count_noun
+from regreen.code.markdown_sanitizer import code_span, count_noun, format_probability
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, Hypothesis, OtherJobRun
@@ -106,7 +106,11 @@ def describe_changed_files(patch: str) -> str:
 def describe_blame(culprit: GuiltyCommit) -> str:
     """Who made the commit and when, and how sure a bisection is of it, as far as it is known."""
     who = f"by {culprit.author} on {culprit.date[:10]}" if culprit.author else ""
-    sure = "" if culprit.probability is None else f"probability {culprit.probability:.1%}"
+    sure = (
+        ""
+        if culprit.probability is None
+        else f"probability {format_probability(culprit.probability)}"
+    )
     return ", ".join(filter(None, (who, sure)))
 
 

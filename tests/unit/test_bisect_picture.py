@@ -134,12 +134,12 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
         )
     )
     assert body.startswith(
-        f"**six 1.0 -\\> 2.0, in {sha[:12]} broke it (likely, 100.0%): Upgrade**"
+        f"**six 1.0 -\\> 2.0, in {sha[:12]} broke it (likely, \\>99.9%): Upgrade**"
     )
     counted = "2 runs: 1 to search, 1 with single packages (1 more run known before)"
     assert f"- {counted}\n- searched: 6 commits, " in body
     assert f"<summary>{counted}</summary>" in body
-    assert "\n- not checked: 4 of 6 commits, because the runs of the others suffice\n" in body
+    assert "\n- not tested: 4 of 6 commits, because the runs of the others suffice\n" in body
     skipped = replace(found, command="python -m `x`", signature="t.py::a: 1 == 2 | t.py::b: 3 == 4")
     culprit = BlamedCommit(sha, "Upgrade", "Ann", "2026-10-01T09:00:00+00:00")
     skipped = replace(skipped, culprit=culprit, untestable=("d" * 40,))
@@ -147,6 +147,10 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
     assert body_named.startswith(f"**`` python -m `x` `` fails since {sha[:12]} (likely, ")
     assert "\n- fails with: `t.py::a: 1 == 2`\n- fails with: `t.py::b: 3 == 4`\n" in body_named
     assert "; 1 commit could not be tested\n" in body_named
+    ran = {run.sha for run in found.observations}
+    tested = tuple(one for one in found.posterior if one.sha in ran)
+    whole = bisection_body(replace(skipped, untestable=(), posterior=tested))
+    assert "not tested" not in whole, "nothing is left out"
     assert [row.split(" | ")[0] for row in body.split("\n") if row.endswith("| 0.1 |")] == [
         "| known before",
         "| to search",
@@ -159,3 +163,9 @@ def test_a_bisection_that_had_no_time_for_a_run_does_not_say_that_the_command_pa
     assert render_headline(found) == "the time was over before the command had run once"
     seen = replace(found, observations=make_bisection(_SIDE).observations)
     assert "did not fail where it should" in render_headline(seen)
+    good, bad = (
+        Observation(sha, "pass", None, 0.1, "exit 0") for sha in ("a" * 40, found.range.bad)
+    )
+    assert "; it passes in 2 runs there." in render_headline(
+        replace(found, observations=(bad, good, bad))
+    )

@@ -503,7 +503,7 @@ def test_regressions() -> None:
     about = messages.describe_regression("nightly", "pytest -q", slow)
     body = messages.bisection_body(slow, note=about)
     first, action, said = body.split("\n\n")[:3]
-    assert first.startswith("**cccccccccccc made it slower, 2.1 times as long (likely, 100.0%): ")
+    assert first.startswith("**cccccccccccc made it slower, 2.1 times as long (likely, \\>99.9%): ")
     assert action == "Revert it with `git revert cccccccccccc`."
     assert said == (
         "The schedule `nightly` found that this command takes 2.1 times as long as at `ffffffffffff`:"

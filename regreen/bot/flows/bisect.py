@@ -28,6 +28,7 @@ from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.bot.trust import refuse_command_for_old_head, require_clearance
+from regreen.code.markdown_sanitizer import format_probability
 from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import BisectRequest as BisectAsk
 from regreen.domain.events import RepositoryRef, Tick
@@ -557,7 +558,7 @@ def _summarize_bisection(bisection: Bisection) -> str:
     if bisection.culprit is None:
         return bisection.outcome
     did = "made it slower" if bisection.slower else "broke it"
-    return f"{bisection.culprit.sha[:12]} {did} ({bisection.probability:.1%})"
+    return f"{bisection.culprit.sha[:12]} {did} ({format_probability(bisection.probability)})"
 
 
 def _save_bisection(

@@ -17,6 +17,7 @@ from regreen.code.hunks import (
     split_pieces_into_lines,
     undo_all_pieces,
 )
+from regreen.code.markdown_sanitizer import format_probability
 from regreen.code.paths import is_document, is_source, is_test
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.models import RungName
@@ -258,7 +259,7 @@ class RevertRung:
         if not suspects:
             return RungResult(note=f"bisection: {render_headline(found)}")
         hints = tuple(
-            f"the bisection blames {commit.sha[:12]} ({commit.subject}), probability {commit.probability:.1%}"
+            f"the bisection blames {commit.sha[:12]} ({commit.subject}), probability {format_probability(commit.probability or 0.0)}"
             for commit in suspects
         )
         best: PatchVerdict | None = None
