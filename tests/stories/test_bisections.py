@@ -185,6 +185,7 @@ def test_a_schedule_notices_that_a_test_became_slower(story: Story) -> None:
     story.commits({"shop/prices.py": str(SHOP["shop/prices.py"])}, message="Fast again")
     _night(story)
     assert issue.state == "closed"
+    assert "passes, as fast as before, at " in issue.comments[-1]
 
 
 @needs_sandbox
@@ -367,6 +368,9 @@ def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
     assert patch.raw.draft
     assert patch.raw.head_ref == f"regreen/revert-{culprit[:12]}"
     assert patch.raw.issue.title == "Revert “Make total faster”"
+    judged, undo = "The patch safety checks let it pass", "the button Revert of this pull request"
+    assert judged in patch.body
+    assert undo in patch.body
     assert f"Draft #{patch.number} reverts that commit" in issue.comments[0]
     story.says("alice", f'/bisect test="{_PYTEST}"', on=issue)
     story.work()

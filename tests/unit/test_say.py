@@ -484,7 +484,7 @@ def test_regressions() -> None:
     assert messages.regression_title("main", found) == snapshot(
         "main is red since “Make it @\u200bfast”"
     )
-    assert messages.regression_over("nightly", "a" * 40, "pytest -q") == snapshot(
+    assert messages.regression_over("nightly", "a" * 40, "pytest -q", is_timed=False) == snapshot(
         "Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa. It ran `pytest -q`."
     )
     times = [Observation("c" * 40, "fail", "Slower", 1.0, f"{x} times the time of {'f' * 12}") for x in (2.04, 9.0, 2.11)]  # fmt: skip

@@ -366,8 +366,10 @@ def revert_body(command: str, bisection: Bisection) -> str:
     if bisection.slower:
         what, is_now = "made a command slower", "it is as fast as before"
     head = f"This reverts the commit that {what}. If that change was meant, close this. With the revert on this branch {is_now}:"
+    judged = "The patch safety checks let it pass as they would a repair. To undo it after merging, use the button Revert of this pull request."
     repeat = describe_repetition(reproduce_bisection(bisection))
-    return "\n\n".join([head, fence_code(command, "sh"), render_markdown(bisection), *repeat])
+    parts = [head, fence_code(command, "sh"), judged, render_markdown(bisection), *repeat]
+    return "\n\n".join(parts)
 
 
 def regression_title(branch: str, bisection: Bisection) -> str:
@@ -392,9 +394,10 @@ def describe_regression(schedule: str, test: str, bisection: Bisection) -> str:
     return "\n\n".join(parts)
 
 
-def regression_over(schedule: str, sha: str, test: str) -> str:
+def regression_over(schedule: str, sha: str, test: str, *, is_timed: bool) -> str:
     """The regression is fixed, and the command that shows it."""
-    return f"Fixed: the schedule {code_span(schedule)} passes again at {sha[:12]}. It ran {code_span(test, 300)}."
+    again = "passes, as fast as before," if is_timed else "passes again"
+    return f"Fixed: the schedule {code_span(schedule)} {again} at {sha[:12]}. It ran {code_span(test, 300)}."
 
 
 def needless_fix(branch: str, sha: str) -> str:
