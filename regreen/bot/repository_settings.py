@@ -22,6 +22,7 @@ from regreen.domain.github import (
 )
 from regreen.domain.records import Store
 from regreen.domain.repo_config import CONFIG_PATH, Mode, RepoConfig
+from regreen.domain.settings import Settings
 from regreen.domain.state_records import LastValidConfig, MissingOrganisationConfig
 
 ConfigSource = Literal["repository", "organisation", "defaults", "last valid"]
@@ -99,11 +100,18 @@ def _read_organisation_mode(
     return config.mode
 
 
-def find_last_mode(store: Store, repo: str) -> Mode:
-    """The mode that the repository's file, else its organisation's, set when it was last read."""
+def was_observed(store: Store, settings: Settings, repo: str) -> bool:
+    """Whether the operator, the repository's file or else its organisation's, as last read, lets nothing be written."""
+    return settings.is_observed(repo) or _find_last_mode(store, repo) == "observe"
+
+
+def _find_last_mode(store: Store, repo: str) -> Mode:
     for name in (repo, f"{repo.partition('/')[0]}/.github"):
         last = store.find(LastValidConfig, repo=name)
-        config = parse_repo_config(last.text) if last else RepoConfig()
+        try:
+            config = parse_repo_config(last.text) if last else RepoConfig()
+        except ConfigError:  # it was valid for an earlier version
+            continue
         if "mode" in config.model_fields_set:
             return config.mode
     return RepoConfig().mode

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import observe_writes
-from regreen.bot.repository_settings import LoadedConfig, find_last_mode, load
+from regreen.bot.repository_settings import LoadedConfig, load, was_observed
 from regreen.bot.sandbox_trust import SandboxProvider
 from regreen.domain.errors import NoSandbox, NotStarted, OutsideError
 from regreen.domain.events import RepositoryRef
@@ -88,8 +88,7 @@ class Services:
             except RateLimited:
                 raise
             except OutsideError:  # a job that GitHub's failure ends can still say so
-                is_named = self.settings.is_observed(client.repo)
-                return is_named or find_last_mode(self.store, client.repo) == "observe"
+                return was_observed(self.store, self.settings, client.repo)
             return loaded.config.mode == "observe"
 
         def read_only() -> GitHub:

@@ -27,16 +27,27 @@ def _page(story: Story, kind: str) -> str:
     return story.regreen.wsgi.test_client().get(f"/jobs/{job.id}", headers=head).text
 
 
+def _shows_that_it_observes(story: Story) -> bool:
+    """Whether the first page says so beside the repository, and the repository's page on top: both or none."""
+    (said,) = {
+        "only observed" in shown_page(story, "/").lower(),
+        "only observed" in shown_page(story, f"/repositories/{REPO}").lower(),
+    }
+    return said
+
+
 def test_an_observed_review_is_on_the_dashboard_alone_and_posted_once_it_may(story: Story) -> None:
     story.configures("mode: observe\n")
     pull = story.pull(FAULT)
     story.says("alice", "/review", on=pull)
     story.work()
     assert _writes(story) == []
+    assert _shows_that_it_observes(story)
     story.configures("mode: act\n")
     story.pushes(pull, {"shop/more.py": "MORE = 1\n"})
     story.work()
     assert [path for path, _, _ in pull.remarks] == ["shop/run.py"]
+    assert not _shows_that_it_observes(story)
 
 
 def test_the_job_shows_what_it_would_have_written(story: Story) -> None:
@@ -145,6 +156,7 @@ def test_the_operator_overrules_everybody(story: Story) -> None:
     story.pull(FAULT)
     story.work()
     assert _writes(story) == []
+    assert _shows_that_it_observes(story)
 
 
 def test_every_call_to_github_is_known_to_read_or_to_write() -> None:
