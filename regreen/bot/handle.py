@@ -175,9 +175,9 @@ class EventHandler:
             ):
                 github = services.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
-                reply.post_text(
-                    messages.job_failed(reason, record.id, services.job_page_url(record.id))
-                )
+                is_answer = isinstance(ask, NewTestRequest | QuestionRequest)
+                page = services.job_page_url(record.id)
+                reply.post_text(messages.job_failed(reason, record.id, page, is_answer=is_answer))
                 reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
                 self._command_handler(services).report_failure(record, event, reason)

@@ -70,8 +70,8 @@ def test_the_button_explains_what_the_review_found(tell: Tell) -> None:
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ([Says(("No.",), stop="refusal")], "the model declined to answer this"),
-        ([Says((" ",))], "the model gave no answer"),
+        ([Says(("No.",), stop="refusal")], "The answer failed: the model declined to answer this"),
+        ([Says((" ",))], "The answer failed: the model gave no answer"),
         ([Says(("A hund",), stop="max_tokens"), "A hundred."], "A hundred.\n"),
         ([Says(("A hund",), stop="max_tokens")] * 2, "A hund\n\n*(The answer was cut off here.)*"),
     ],
@@ -150,6 +150,7 @@ def test_a_test_is_proposed_once_it_passes(tell: Tell) -> None:
     assert "Proposed test for this change: how many" in answer
     assert "assert BULK == 100" in answer
     assert "It was run in the sandbox and passes" in answer
+    assert re.search(r"<sub>A model wrote it · \$0\.\d{3}</sub>", answer), "and what it has cost"
     assert story.model is not None
     assert "assert 100 == 99" in str(story.model.asked[1]), "the failure went back to the model"
 

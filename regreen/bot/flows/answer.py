@@ -135,10 +135,11 @@ def write_test(services: Services, job: Job, ask: NewTestRequest) -> str:
     done = _try_proposed_tests(services, job, table, tests.trial, ask.path)
     job.check_cancelled()
     if done is None:
-        reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS))
+        reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS, table.cost()))
         reply.show_reaction("confused")
         return "no test that passes"
-    reply.post_text(say.proposed_test(done.path, done.code, done.why, shlex.join(done.command)))
+    command = shlex.join(done.command)
+    reply.post_text(say.proposed_test(done.path, done.code, done.why, command, table.cost()))
     reply.show_reaction("rocket")
     services.log_action(job, ask.asked_by, "test", done.path)
     return f"proposed {done.path}"

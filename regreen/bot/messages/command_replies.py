@@ -110,9 +110,10 @@ def work_started(work: str) -> str:
     return f"In progress: {work}."
 
 
-def job_failed(reason: str, job: str, page: str = "") -> str:
-    """A failed or refused job in one sentence; `page` is the address of its page on the dashboard."""
-    kind = _JOB_NAMES.get(job.partition("/")[0], "the job").capitalize()
+def job_failed(reason: str, job: str, page: str = "", *, is_answer: bool = False) -> str:
+    """A failed or refused job in one sentence; `page` is its address on the dashboard; `is_answer`: a model was asked."""
+    name = "the answer" if is_answer else _JOB_NAMES.get(job.partition("/")[0], "the job")
+    kind = name.capitalize()
     if reason.startswith(NOT_STARTED):
         return f"{kind} was {inline_prose(reason)}."
     details = (

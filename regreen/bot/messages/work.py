@@ -411,16 +411,17 @@ def answer_body(text: str, cost: Cost, *, code: bool) -> str:
     return f"{sanitize_markdown(text, 12_000)}\n\n<sub>A model's answer, from {material} · ${cost.usd:.3f}</sub>"
 
 
-def proposed_test(path: str, source: str, why: str, command: str) -> str:
+def proposed_test(path: str, source: str, why: str, command: str, cost: Cost) -> str:
     """A generated test that was run."""
     parts = [f"Proposed test for this change: {inline_prose(why)}", f"{code_span(path)}:"]
     parts += [
         fence_code(source, language_of(path) or "", 20_000),
         f"It was run in the sandbox and passes: {code_span(command)}.",
+        f"<sub>A model wrote it · ${cost.usd:.3f}</sub>",
     ]
     return "\n\n".join(parts)
 
 
-def test_not_found(rounds: int) -> str:
+def test_not_found(rounds: int, cost: Cost) -> str:
     """No test was generated."""
-    return f"No test was found that passes on this change ({count_noun(rounds, 'attempt')})."
+    return f"No test was found that passes on this change ({count_noun(rounds, 'attempt')} by a model, ${cost.usd:.3f})."
