@@ -21,6 +21,7 @@ from regreen.bisect.commit_graph import (
     refuse_missing_content,
 )
 from regreen.bisect.commit_runner import (
+    MISSING_TOOL,
     CommitRunner,
     FailureJudge,
     PairedRunner,
@@ -82,7 +83,7 @@ def choose_python(
     Signs of a wrong interpreter (an import or syntax error, a failing setup or exit 125 at either end,
     the same exception at both) make the next one be tried: the repository's own choice first, the sandbox's default,
     then from new to old. An import that fails alike under two interpreters, and not at the other end, is the fault
-    of the code; a module that the first two interpreters and the oldest lack is missing altogether. If none does better, the first that ran stays. If files are `lacking` that the tree
+    of the code; a module or program that the first two interpreters and the oldest lack is missing altogether. If none does better, the first that ran stays. If files are `lacking` that the tree
     should have, they are the likelier reason, and at most two interpreters are tried.
 
     Raises:
@@ -160,11 +161,11 @@ class _InterpreterSearch:
     def _is_missing_everywhere(
         self, first: CommitRun, second: CommitRun, oldest: str | None
     ) -> bool:
-        """Whether two interpreters and the oldest lack the same module: none of them can be at fault then."""
-        if not _misses_same_module(first, second):
+        """Whether two interpreters and the oldest lack the same module or program: none of them can be at fault then."""
+        if not _misses_the_same(first, second):
             return False
         self.made.append(self.runner.with_python(oldest)(self.broken))
-        return _misses_same_module(first, self.made[-1])
+        return _misses_the_same(first, self.made[-1])
 
 
 def _run_ends(
@@ -226,9 +227,12 @@ def _is_alike(runs: Sequence[CommitRun]) -> bool:
     )
 
 
-def _misses_same_module(first: CommitRun, second: CommitRun) -> bool:
+def _misses_the_same(first: CommitRun, second: CommitRun) -> bool:
+    """Whether both lack the same module, or the same program."""
     one, other = first.signature, second.signature
-    return bool(one and other and one.kind == "ModuleNotFoundError" and matches_any(one, [other]))
+    if one is None or other is None:
+        return MISSING_TOOL in first.reason and first.reason == second.reason
+    return one.kind == "ModuleNotFoundError" and matches_any(one, [other])
 
 
 def _is_assertion(signature: FailureSignature | None) -> bool:

@@ -110,10 +110,7 @@ class TrialRunner:
             self.environments.add(env.key)
         ran, reason = _classify_result(result)
         if tool := find_missing_tool(self.trial.command, result):
-            ran, reason = (
-                "untestable",
-                f"{tool} is not installed; --setup or tests.setup says what installs it",
-            )
+            ran, reason = "untestable", f"{tool} {MISSING_TOOL}"
         signature = signatures.read_signature(result) if ran == "fail" else None
         if signature and self.wanted and self.wanted.search(f"{result.stdout}\n{result.stderr}"):
             reason = _SIGNATURE_MATCHED
@@ -161,6 +158,7 @@ class FailureJudge:
         return replace(self, wanted=(*self.wanted, run.signature))
 
 
+MISSING_TOOL = "is not installed; --setup or tests.setup says what installs it"
 _SIGNATURE_MATCHED = "its output matches --signature"
 
 

@@ -555,15 +555,23 @@ def test_an_import_that_breaks_in_the_range_is_no_matter_of_the_interpreter(
     assert not any("not Python" in note for note in found.notes)
 
 
-def test_a_module_that_is_missing_everywhere_ends_the_search_for_an_interpreter(
-    history: History, sandbox: Sandbox
+@pytest.mark.parametrize(
+    ("command", "said_of_it"),
+    [
+        (("python", "use.py"), "let --setup install it"),
+        (("nosuchprogram", "use.py"), "(nosuchprogram is not installed; --setup"),
+    ],
+    ids=["module", "program"],
+)
+def test_what_is_missing_everywhere_ends_the_search_for_an_interpreter(
+    history: History, sandbox: Sandbox, command: tuple[str, ...], said_of_it: str
 ) -> None:
     if len(sandbox.pythons()) < 4:
         pytest.skip("this machine has too few Pythons")
     good = history.commit("start", use__py="import nowhere_to_be_found\n")
     history.grow(2)
     said: list[str] = []
-    trial = Trial(("python", "use.py"), timeout=60.0)
+    trial = Trial(command, timeout=60.0)
     found = run_bisection(
         BisectJob(trial, good=good),
         git=GitRepository.open(history.path),
@@ -572,7 +580,8 @@ def test_a_module_that_is_missing_everywhere_ends_the_search_for_an_interpreter(
     )
     assert found.culprit is None
     assert sum(line.startswith("trying Python") for line in said) == 1
-    assert "let --setup install it" in report.render_headline(found)
+    assert said_of_it in report.render_headline(found)
+    assert not any("not Python" in note for note in found.notes)
 
 
 def test_how_far_a_search_without_a_good_commit_goes_back_is_said_in_words(

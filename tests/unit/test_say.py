@@ -288,6 +288,12 @@ def test_buttons_are_offered_where_they_apply() -> None:
     assert labels(replace(_CLEAN, tests=on_main)) == []
 
 
+def test_who_broke_failing_tests_is_what_the_review_leads_to() -> None:
+    on_main = replace(_FAILED, fail_on_base=("test_a", "test_b"))
+    for tests, leads in ((_FAILED, "`/why` says whose"), (on_main, "`/why` says since when.")):
+        assert leads in messages.review_body(replace(_CLEAN, tests=tests))
+
+
 def test_what_the_change_does_is_a_paragraph_of_its_own() -> None:
     told = replace(_REVIEW, summary="1 finding: high, X.\n\nRefunds.\n\nReviewed 1 of 1 file.")
     check = messages.review_check(told, RepoConfig(), external_id="x", details_url="")

@@ -341,6 +341,8 @@ def _describe_failing_tests(review: Review) -> list[str]:
     head = f"{code_span(tests.command)} ends with exit code {tests.exit_code} at this commit."
     if tests.fails_without_change:
         head += " What fails here fails at the merge base too, so it lowers no score; `/why` says since when."
+    else:
+        head += " `/why` says whose failure it is."
     return ["\n".join([head, "", *rows]) if rows else head]
 
 
