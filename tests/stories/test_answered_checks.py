@@ -274,6 +274,7 @@ def test_the_tests_of_a_change_are_judged_once(
     story.work()
     assert pull.checks["regreen/prove"] == "success"
     assert "`tests/test_none.py::test_none`: **proven**" in (pull.check.summary or "")
+    assert "&#34;conclusion&#34;: &#34;success&#34;" in shown_job(story, "review")
     before = len(prepared)
     story.says("alice", "/prove", on=pull)
     story.work()

@@ -376,6 +376,17 @@ def test_a_review_that_saw_the_merge_base_fail_needs_a_person(store: Database) -
     assert list_open_tasks(store, _NOW, lambda _: True) == []
 
 
+@pytest.mark.parametrize(
+    ("conclusion", "mark"), [("success", "proven"), ("neutral", "proven in part")]
+)
+def test_a_proof_is_marked_as_whole_only_where_its_check_is_green(
+    store: Database, conclusion: str, mark: str
+) -> None:
+    body = {"verdict": "proven", "headline": "Proven, but", "conclusion": conclusion}
+    store.save_document(ResultDocument("prove", "o/r", 4, "s", "prove/o/r/4/1", _NOW, body))
+    assert f">{mark}</span>" in _operator(store).get("/proofs").text
+
+
 def test_each_repository_says_how_much_needs_a_person_and_no_more_than_a_dozen_are_listed(
     store: Database,
 ) -> None:

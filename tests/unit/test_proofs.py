@@ -420,6 +420,8 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert check.conclusion == "neutral", "most faults would pass"
     assert "This check is neutral: most faults that were tried pass unnoticed, " in check.summary
     half = proof_check("a" * 40, ProofResult("proven", "red", (shown,), mutants[2:]), required=False)  # fmt: skip
+    untried = proof_check("a" * 40, ProofResult("proven", "red", (shown,)), required=False)
+    assert "\n\nNo fault was tried in the changed lines.\n\n" in untried.summary
     assert (half.title[:22], half.conclusion) == ("Proven, but 1 of 2 fau", "success")
     assert check.summary.startswith(f"**{check.title}**, all of those in `add`.\n\n{name}: red\n\n- ")  # fmt: skip
     assert (check.summary.count("3 of 4"), check.summary.count("roven, but")) == (1, 1)

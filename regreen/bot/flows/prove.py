@@ -201,6 +201,7 @@ class _ProofFlow:
             "title": pull.title,
             "author": pull.author,
             "headline": check.title,
+            "conclusion": check.conclusion,
             "failing": list(failing[:20]),
         }
         self.services.store.save_document(

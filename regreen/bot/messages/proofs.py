@@ -157,6 +157,8 @@ def proof_check(
             else ""
         )
         parts.append(mutants_line[:1].upper() + mutants_line[1:] + how + end + "\n".join(unnoticed))
+    elif result.verdict == "proven" and not unjudged:
+        parts.append("No fault was tried in the changed lines.")
     if unjudged:
         names = ", ".join(code_span(name, 100) for name in failing[:5])
         more = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
