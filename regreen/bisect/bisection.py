@@ -507,7 +507,7 @@ class _BisectionRun:
             outcome = session.run_search(limit)
             if session.mended is not None:
                 self.notes.append(
-                    f"an earlier fault that looks the same was mended at or before {session.mended[:12]}"
+                    f"an earlier fault that looks the same was repaired at or before {session.mended[:12]}"
                 )
                 session = self._open_later_session(session.mended, broken, limit)
                 continue

@@ -70,7 +70,7 @@ def find_reasons_to_wait(facts: PatchFacts) -> list[CheckReason]:
     if facts.lost:
         lines.append(f"this would be lost: {'; '.join(facts.lost[:10])}")
     if facts.mended:
-        lines.append(f"the change says that it mended something: {facts.mended}")
+        lines.append(f"the change says that it repaired something: {facts.mended}")
     return [*reasons, *(CheckReason("takes_back", line) for line in lines)]
 
 

@@ -30,7 +30,7 @@ class Remedy:
 
 
 FORMAT_CAUSE = "the code is not formatted the way {name} wants it"
-LINT_CAUSE = "the code breaks rules that {name} can mend by itself"
+LINT_CAUSE = "the code breaks rules that {name} can repair by itself"
 _UNSAFE_APPROVAL = "the tool calls these fixes unsafe: look whether the code still does the same"
 _CAUSES = {"format": FORMAT_CAUSE, "lint": LINT_CAUSE}
 _RUFF_COMMANDS = frozenset(

@@ -121,7 +121,7 @@ def test_a_revert_of_what_mended_something_waits(repository: Repository) -> None
     repository.commit("tidy up\n\nFixes #7", {"pkg/calc.py": NO_GUARD})
     document = fixed(repository, "pytest", "-q", rungs="revert")
     assert document["outcome"] == "needs_human"
-    assert "says that it mended something: Fixes #7" in waiting_for(document)
+    assert "says that it repaired something: Fixes #7" in waiting_for(document)
 
 
 @pytest.mark.slow

@@ -221,6 +221,29 @@ def test_a_job_shows_everything_behind_its_results(store: Database) -> None:
     assert 'href="https://hub.example/o/r/commit/' not in shown  # that was no commit
 
 
+def test_a_repairs_page_says_whose_commit_broke_it_and_how_sure_that_is(store: Database) -> None:
+    job = _order()
+    store.store_orders([job])
+    culprit = {"sha": "c" * 40, "subject": "Count income", "author": "Emi", "probability": 0.991}
+    body = {"outcome": "fixed", "culprit": culprit}
+    store.save_document(ResultDocument("fix", "o/r", 1, "s", job.id, _NOW, body))
+    shown = _operator(store).get(f"/jobs/{job.id}").text
+    assert "</a> Count income by Emi, 99.1%</dd>" in shown
+
+
+def test_a_reviews_page_names_an_exception_once_and_a_score_shows_code(store: Database) -> None:
+    job = replace(_order(), id="review/o/r/1/1", kind="review")
+    store.store_orders([job])
+    failure = {"test": "t", "kind": "AssertionError", "message": "AssertionError: 5 != 6"}
+    tests = {"command": "pytest", "exit_code": 1, "failures": [failure]}
+    notes = {"coverage": "1 of 2 lines run by `pytest -q`"}
+    body = {"tests": tests, "scores": {"coverage": 50}, "score_notes": notes}
+    store.save_document(ResultDocument("review", "o/r", 1, "s", job.id, _NOW, body))
+    shown = _operator(store).get(f"/jobs/{job.id}").text
+    assert "</code> AssertionError: 5 != 6</li>" in shown
+    assert "run by <code>pytest -q</code>" in shown
+
+
 def test_each_attempt_shows_what_was_run_what_came_out_and_what_the_gate_said(
     store: Database,
 ) -> None:

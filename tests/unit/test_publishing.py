@@ -37,7 +37,7 @@ REVERT = PatchFacts("revert", "pytest -q (2 tests: a, b)", "behaviour", is_whole
         (replace(REVERT, is_whole=False), "not all of the project's tests ran: pytest -q (2 tests: a, b)"),
         (replace(REVERT, is_whole=False, alone="they cannot run here"), "only the failing step was held against it: they cannot run here; run with the patch: pytest -q (2 tests: a, b)"),
         (replace(REVERT, lost=("--plain of cli.py",)), "this would be lost: --plain of cli.py"),
-        (replace(REVERT, mended="Fix #3"), "says that it mended something: Fix #3"),
+        (replace(REVERT, mended="Fix #3"), "says that it repaired something: Fix #3"),
         # what takes nothing back is asked one thing only: whether more than the failing step was held against it
         (PatchFacts("model", "make check", is_whole=True), ""),
         (PatchFacts("recipe", "make check", is_whole=True), ""),

@@ -200,7 +200,7 @@ def make_style_remedy(command: str, failures: Sequence[Failure]) -> Remedy | Non
     messages = "\n".join(failure.message for _, failure in found)
     script, tools = _make_script(codes, paths, _line_length_option(messages))
     names = " and ".join(tools)
-    cause = f"the code breaks rules of style that {names} can mend by itself ({', '.join(sorted(codes)[:6])})"
+    cause = f"the code breaks rules of style that {names} can repair by itself ({', '.join(sorted(codes)[:6])})"
     return Remedy(
         names,
         script,
