@@ -574,7 +574,7 @@ class CommandHandler:
         check = self._refresh(event.where, event.number, context.loaded)
         if undo:
             login = dismissed[finding.fingerprint].login
-            return messages.finding_restored(finding.title, login, is_answered=is_answered)
+            return messages.finding_restored(finding.title, login, check, is_answered=is_answered)
         is_own = context.pull is not None and context.pull.author == context.login
         prefix = context.loaded.config.commands.prefix
         undo_with = f"{prefix}undismiss {finding.id}"

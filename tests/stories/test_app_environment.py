@@ -139,6 +139,7 @@ def test_ci_that_fails_where_the_tests_pass_is_not_said_to_be_green(project: Sto
     project.ci_fails(sha, job="deploy", steps=["Deploy"], failed="Deploy", log=_LOG)
     project.work()
     (check,) = project.state.checks_on(REPO, sha)
+    assert check.title == "The failure was not reproduced here", "no repair was looked for"
     assert "is not in the repository; `python -m pytest -q` passes here" in (check.summary or "")
 
 

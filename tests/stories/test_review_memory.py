@@ -311,6 +311,7 @@ def test_a_dismissal_is_taken_back(story: Story) -> None:
     story.work()
     assert "\n\nCounts again: " in pull.comments[-1]
     assert "(was dismissed by `alice`)" in pull.comments[-1]
+    assert "The check `Regreen` is `neutral` now: 1 finding, worst is critical" in pull.comments[-1]
     assert "dismisses it again" not in pull.comments[-1], "no thumb or reply stands"
     assert (pull.check.title, pull.check.conclusion) == (title, conclusion)
     assert threads(pull) == [False] * len(pull.remarks), "its thread is open again"

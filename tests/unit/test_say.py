@@ -305,7 +305,9 @@ def test_what_the_change_does_is_a_paragraph_of_its_own() -> None:
 def test_a_finding_that_a_built_in_check_reports_names_no_analyzer_of_ours() -> None:
     seen = Evidence("analyzer", "`x`", "the table of frequent mistakes", base="not there")
     shown = messages.finding_comment(replace(_FINDING, evidence=(seen,))).body
-    assert "\n\nReported by the table of frequent mistakes.\n\n" in shown
+    assert (
+        "\n\nReported by the table of frequent mistakes, and not before this change.\n\n" in shown
+    )
 
 
 def test_what_could_not_run_is_not_laid_to_a_policy() -> None:
@@ -619,7 +621,8 @@ def test_a_check_that_is_neutral_gives_the_reason_of_its_own_case() -> None:
     check = messages.cause_check("a" * 40, [quiet])
     assert "This check is neutral: no check failed that it could explain." in check.summary
     assert "comment `/why` once it fails" in check.summary
-    late = messages.approval_check("a" * 40, "next", 40, found)
+    late = messages.approval_check("a" * 40, "next", 40, found, seconds=5.0)
+    assert late.summary.count("<sub>Cost: no model; 5.0 s on this machine.</sub>") == 1
     assert "This check is neutral: it warns of what a merge would bring" in late.summary
     assert "the failure goes away when `next` is repaired" in late.summary
 
@@ -803,8 +806,9 @@ def test_a_package_that_broke_a_check_is_named_first_with_what_to_do() -> None:
 def test_an_approved_change_that_passes_says_so_first_and_how_to_repeat_it() -> None:
     again = "regreen why --base b --head h -- pytest"
     check = messages.approval_check("a" * 40, "main", 40, None, repeat=again)
-    assert check.summary.partition("<details>")[0].split("\n\n")[:3] == [
+    assert check.summary.partition("<details>")[0].split("\n\n")[:4] == [
         "**The tests of this change pass with `main` as it is now**, although its base is 40 commits old.",
         "The tests ran on GitHub's merge of this change with main as it is now.",
+        "<sub>Cost: no model; 0.0 s on this machine.</sub>",
         f"<sub>Reproduce: `{again}`</sub>",
     ]

@@ -506,10 +506,7 @@ class _FixFlow:
             self._github.post_check_run(check)
         elif not is_quiet:
             check = messages.failed_repair_check(
-                self._target.sha,
-                _repair_check_id(self._target),
-                answer,
-                is_tried=bool(fix.before.command.strip()),
+                self._target.sha, _repair_check_id(self._target), answer, fix
             )
             _post_failed_check(self._desk, self._github, check)
         word = messages.name_repair(fix.outcome, is_observed=is_observed(self._github))

@@ -296,7 +296,10 @@ class _WhyFlow:
         repeat = _repeat_command(tip, merge, tests.trial, tests)
         # No ordinary clone has GitHub's merge, and its ref leads elsewhere after the next push.
         repeat = after_fetch(f"git fetch origin {merge}", repeat)
-        check = messages.approval_check(self._sha, name, behind, found, repeat=repeat, page=page)
+        seconds = self.services.measure_job(self.job)
+        check = messages.approval_check(
+            self._sha, name, behind, found, repeat=repeat, page=page, seconds=seconds
+        )
         self.job.check_cancelled()
         self.github.post_check_run(replace(check, started=self.job.record.began))
         self.services.log_action(self.job, "", "why", check.title)

@@ -164,8 +164,10 @@ def approval_check(
     *,
     repeat: str = "",
     page: str = "",
+    seconds: float = 0.0,
 ) -> CheckRun:
     """What the tests of an approved change say on its base `branch`, `behind` commits later; None found: they pass."""
+    cost = f"<sub>{Cost().describe(seconds)}</sub>"
     start = f"Approved on a base {count_noun(behind, 'commit')} old"
     text = f"The tests ran on GitHub's merge of this change with {branch} as it is now"
     conclusion: Conclusion = "neutral"
@@ -173,14 +175,15 @@ def approval_check(
         title = f"{start}; its tests pass with today's {branch}"
         verdict, conclusion = "passes", "success"
         head = f"**The tests of this change pass with {code_span(branch, 100)} as it is now**, although its base is {count_noun(behind, 'commit')} old."
-        parts = [head, inline_prose(f"{text}."), *describe_repetition(repeat)]
+        parts = [head, inline_prose(f"{text}."), cost, *describe_repetition(repeat)]
     else:
         more = {"checks": ["the tests"], "action": "", "repeat": repeat}
         cause = make_cause_document(found) | more
         title, verdict = f"{start}; with today's {branch} {found.reason}", found.verdict
         head = f"**Approved, and with {code_span(branch, 100)} as it is now the tests fail.** Merge nothing before that is settled."
         where = inline_prose(f"{text} (below: head), and on {branch} alone (base).")
-        parts = [head, where, _format_card(cause, branch, explain_neutral(_WHY_NEUTRAL_APPROVED))]
+        closing = f"{cost}\n\n{explain_neutral(_WHY_NEUTRAL_APPROVED)}"
+        parts = [head, where, _format_card(cause, branch, closing)]
     check = CheckRun(
         CAUSE_CHECK,
         head_sha,

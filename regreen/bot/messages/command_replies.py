@@ -76,23 +76,26 @@ def finding_dismissed(title: str, undo: str, author: str = "", check: str = "") 
 
     `check` is "CONCLUSION: TITLE" of the check run since then.
     """
-    conclusion, _, headline = check.partition(": ")
-    now = (
-        f" The check `Regreen` is {code_span(conclusion)} now: {inline_prose(headline)}."
-        if check
-        else ""
-    )
     own = f" {code_span(author)}, who dismissed it, is the author of this change." if author else ""
-    return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}{now}"
+    return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}{_describe_check_now(check)}"
 
 
-def finding_restored(title: str, login: str, *, is_answered: bool) -> str:
-    """`/undismiss` has taken the dismissal by `login` back; `is_answered`: a thumb or reply against it still stands."""
+def _describe_check_now(check: str) -> str:
+    conclusion, _, headline = check.partition(": ")
+    now = f" The check `Regreen` is {code_span(conclusion)} now: {inline_prose(headline)}."
+    return now if check else ""
+
+
+def finding_restored(title: str, login: str, check: str = "", *, is_answered: bool) -> str:
+    """`/undismiss` has taken the dismissal by `login` back; `is_answered`: a thumb or reply against it still stands.
+
+    `check` is as for `finding_dismissed`.
+    """
     who = f" (was dismissed by {code_span(login)})" if login else ""
-    head = f"Counts again: {inline_prose(title)}{who}"
+    head = f"Counts again: {inline_prose(title)}{who}.{_describe_check_now(check)}"
     if not is_answered:
-        return f"{head}."
-    return f"{head}. The thumb or reply that dismissed it still stands: take it back, or the next review dismisses it again."
+        return head
+    return f"{head} The thumb or reply that dismissed it still stands: take it back, or the next review dismisses it again."
 
 
 def unknown_finding(wanted: str, known: Sequence[tuple[str, str]], *, undo: bool = False) -> str:

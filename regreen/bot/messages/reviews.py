@@ -668,7 +668,8 @@ def _format_evidence(evidence: Evidence) -> str:
         # the line stands right above the comment
         tool = f" by {evidence.command}" if evidence.command else ""
         if evidence.base in {None, "not there", "not reported"}:
-            return inline_prose(f"Reported{tool}.")  # only what is new with the change is reported
+            before = ", and not before this change" if evidence.base else ""
+            return inline_prose(f"Reported{tool}{before}.")
         return inline_prose(f"Reported{tool}; before this change: {evidence.base}.")
     details = [evidence.command or ""]
     details += [f"on this change: {evidence.head}" if evidence.head else ""]

@@ -231,12 +231,12 @@ def approval_too_early() -> str:
     return "A newer patch was made after that approval. Review it, and approve it if it is right."
 
 
-def failed_repair_check(
-    head_sha: str, external_id: str, report: str, *, is_tried: bool
-) -> CheckRun:
-    """An automatic repair without a result, reported once on the commit; `is_tried`: something was run for it."""
-    if is_tried:
-        return _make_repair_check(head_sha, external_id, "No repair was found", report, "no_repair")
+def failed_repair_check(head_sha: str, external_id: str, report: str, fix: FixResult) -> CheckRun:
+    """An automatic repair without a result, reported once on the commit."""
+    if fix.before.command.strip():
+        is_missed = fix.outcome == "not_reproduced"
+        title = "The failure was not reproduced here" if is_missed else "No repair was found"
+        return _make_repair_check(head_sha, external_id, title, report, "no_repair")
     return _make_repair_check(
         head_sha, external_id, "The repair could not be tried", report, "not_tried"
     )
