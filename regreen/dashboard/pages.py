@@ -374,13 +374,7 @@ def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo
     return f"caused this month by {whose}; median time to the answer {format_seconds(seconds)}."
 
 
-def show_overview(
-    shelf: DashboardStore,
-    reader: Viewer,
-    now: datetime,
-    web_url: str,
-    observes: Callable[[str], bool],
-) -> Response:
+def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url: str) -> Response:
     """What needs a person, what happened lately, every repository on one line, and what runs now."""
     repositories = _list_repositories(shelf, reader, now, web_url)
     sandbox = shelf.find(ServiceState, name="sandbox")
@@ -399,19 +393,12 @@ def show_overview(
         running=shelf.list_jobs(replace(live, state="running")).rows,
         waiting=shelf.list_jobs(replace(live, state="waiting")).rows,
         sandbox_problem=sandbox.value if sandbox else None,
-        observes=observes,
         causes=_summarize_causes(shelf, reader, now),
     )
 
 
 def show_repository(
-    shelf: DashboardStore,
-    reader: Viewer,
-    repo: str,
-    now: datetime,
-    web_url: str,
-    *,
-    is_observed: bool,
+    shelf: DashboardStore, reader: Viewer, repo: str, now: datetime, web_url: str
 ) -> Response | None:
     """A repository's page: its health, what needs a person, what happened, what it cost; None where there is none."""
     lines = [x for x in _list_repositories(shelf, reader, now, web_url) if x.month.repo == repo]
@@ -424,7 +411,6 @@ def show_repository(
         repo,
         reader,
         schedules=_list_schedules(shelf, repo, now),
-        is_observed=is_observed,
         line=lines[0] if lines else _RepositoryLine(RepositoryMonth(repo), BudgetConfig(), [], []),
         tasks=tasks,
         activity=activity,
@@ -782,21 +768,14 @@ def make_dashboard(
     def add(path: str, title: str, show: Callable[[Viewer], Response]) -> None:
         pages.add_url_rule(path, title, lambda: show(g.reader))
 
-    observes = partial(was_observed, shelf, settings)
-
-    def overview(reader: Viewer) -> Response:
-        return show_overview(shelf, reader, clock.now(), web_url, observes)
-
-    add("/", "Overview", overview)
+    add("/", "Overview", lambda reader: show_overview(shelf, reader, clock.now(), web_url))
     add("/calibration", "Calibration", lambda reader: show_calibration(shelf, reader))
     pages.before_request(lambda: g.__setattr__("web_url", web_url))
+    pages.before_request(lambda: g.__setattr__("observes", partial(was_observed, shelf, settings)))
 
     @pages.get("/repositories/<owner>/<name>")
     def repository(owner: str, name: str) -> Response:
-        repo = f"{owner}/{name}"
-        page = show_repository(
-            shelf, g.reader, repo, clock.now(), web_url, is_observed=observes(repo)
-        )
+        page = show_repository(shelf, g.reader, f"{owner}/{name}", clock.now(), web_url)
         if page is None:
             abort(404)
         return page

@@ -111,7 +111,7 @@ def render_page(
         reader=reader,
         here=request.path,
         arguments=request.args,
-        **{"web_url": g.get("web_url", ""), **values},
+        **{"web_url": g.get("web_url", ""), "observes": g.get("observes"), **values},
     )
     return add_security_headers(Response(page, status, mimetype="text/html"))
 

@@ -106,11 +106,8 @@ def describe_changed_files(patch: str) -> str:
 def describe_blame(culprit: GuiltyCommit) -> str:
     """Who made the commit and when, and how sure a bisection is of it, as far as it is known."""
     who = f"by {culprit.author} on {culprit.date[:10]}" if culprit.author else ""
-    sure = (
-        ""
-        if culprit.probability is None
-        else f"probability {format_probability(culprit.probability)}"
-    )
+    share = culprit.probability
+    sure = "" if share is None else f"probability {format_probability(share)}"
     return ", ".join(filter(None, (who, sure)))
 
 

@@ -36,7 +36,7 @@ from regreen.domain.models import (
     UnreadFile,
     WithheldFinding,
 )
-from regreen.domain.repo_config import RepoConfig, ReviewConfig
+from regreen.domain.repo_config import RepoConfig, ReviewConfig, Schedule
 from regreen.domain.state_records import Dismissal
 from regreen.fixers.case import (
     Attempt,
@@ -492,9 +492,9 @@ def test_regressions() -> None:
     assert messages.regression_title("main", found) == snapshot(
         "main is red since “Make it @\u200bfast”"
     )
-    assert messages.regression_over("nightly", "a" * 40, "pytest -q", is_timed=False) == snapshot(
-        "Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa. It ran `pytest -q`."
-    )
+    assert messages.regression_over(
+        Schedule(name="nightly", cron="0 3 * * *", test="pytest -q"), "a" * 40
+    ) == snapshot("Fixed: the schedule `nightly` passes again at aaaaaaaaaaaa. It ran `pytest -q`.")
     times = [Observation("c" * 40, "fail", "Slower", 1.0, f"{x} times the time of {'f' * 12}") for x in (2.04, 9.0, 2.11)]  # fmt: skip
     slow = replace(found, slower=1.5, signature="Slower", observations=tuple(times))
     assert messages.regression_title("main", slow) == snapshot(

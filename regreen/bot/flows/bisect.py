@@ -462,9 +462,7 @@ class _ScheduledBisect:
         issues = self._state.issues
         for number in issues:
             self._job.check_cancelled()
-            plan = self._schedule
-            is_timed = plan.slower is not None
-            text = messages.regression_over(plan.name, head, plan.test, is_timed=is_timed)
+            text = messages.regression_over(self._schedule, head)
             self._github.post_comment(number, mark, text)
             self._github.close_issue(number)
         self._save_state(replace(self._state, red="", issue=None, issues=()))

@@ -24,7 +24,7 @@ from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.errors import NOT_STARTED
 from regreen.domain.github import Button, CheckRun, after_fetch
 from regreen.domain.models import Cost
-from regreen.domain.repo_config import CONFIG_PATH
+from regreen.domain.repo_config import CONFIG_PATH, Schedule
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult, GuiltyCommit
 from regreen.fixers.report import capitalize_sentence, describe_blame, describe_changed_files
@@ -394,10 +394,10 @@ def describe_regression(schedule: str, test: str, bisection: Bisection) -> str:
     return "\n\n".join(parts)
 
 
-def regression_over(schedule: str, sha: str, test: str, *, is_timed: bool) -> str:
+def regression_over(schedule: Schedule, sha: str) -> str:
     """The regression is fixed, and the command that shows it."""
-    again = "passes, as fast as before," if is_timed else "passes again"
-    return f"Fixed: the schedule {code_span(schedule)} {again} at {sha[:12]}. It ran {code_span(test, 300)}."
+    again = "passes, as fast as before," if schedule.slower else "passes again"
+    return f"Fixed: the schedule {code_span(schedule.name)} {again} at {sha[:12]}. It ran {code_span(schedule.test, 300)}."
 
 
 def needless_fix(branch: str, sha: str) -> str:
