@@ -1,194 +1,95 @@
 """Every text that people read on GitHub: pure functions from results to Markdown."""
 
-from regreen.bot.messages.causes import (
-    RerunOutcome,
-    approval_check,
-    cause_check,
-    make_cause_document,
-    may_be_made_flaky,
-    order_causes,
-    regression_note,
-    repair_note,
-    reproduce_cause,
-    rerun_note,
-)
-from regreen.bot.messages.command_replies import (
-    command_not_run,
-    command_refused,
-    command_unclear,
-    config_shown,
-    finding_dismissed,
-    finding_restored,
-    fork_approved,
-    help_text,
-    job_cancelled,
-    job_failed,
-    job_retried,
-    jobs_cancelled,
-    model_missing,
-    nothing_to_approve,
-    nothing_to_retry,
-    statistics_report,
-    too_many_commands,
-    unknown_finding,
-    work_started,
-)
-from regreen.bot.messages.markup import add_verdict, fence_code, format_as_comment, make_marker
-from regreen.bot.messages.proofs import judge_at_commit, proof_check, unproven_check
-from regreen.bot.messages.reviews import (
-    CHECK_NAME,
-    FixedFinding,
-    QueuedPull,
-    ReviewProgress,
-    describe_progress,
-    describe_unusable_config,
-    finding_comment,
-    is_blocked,
-    merge_group_check,
-    name_config_problem,
-    overflow_comments,
-    put_above_review,
-    reproduce_review,
-    review_body,
-    review_check,
-    review_started_check,
-    review_without_comments,
-    skipped_review_check,
-)
-from regreen.bot.messages.work import (
-    REGRESSION_LABEL,
-    REPAIR_CHECK,
-    PatchOutcome,
-    answer_body,
-    approval_too_early,
-    approval_too_late,
-    approved_body,
-    bisection_body,
-    broken_repair_check,
-    describe_approval,
-    describe_claim,
-    describe_culprit_pull,
-    describe_late_approval,
-    describe_origin,
-    describe_regression,
-    describe_replacement,
-    failed_repair_check,
-    fix_awaits_approval,
-    fix_body,
-    fix_for_fork,
-    fix_not_found,
-    fix_opened,
-    fix_or_revert_title,
-    fix_report,
-    fix_withheld,
-    name_repair,
-    needless_fix,
-    opened_repair_check,
-    proposed_test,
-    regression_over,
-    regression_title,
-    repair_approval_check,
-    reproduce_bisection,
-    reproduce_fix,
-    revert_body,
-    revert_title,
-    settle_waiting_patch,
-    test_not_found,
-    undo_culprit,
-)
-
-__all__ = [
-    "CHECK_NAME",
-    "REGRESSION_LABEL",
-    "REPAIR_CHECK",
-    "FixedFinding",
-    "PatchOutcome",
-    "QueuedPull",
-    "RerunOutcome",
-    "ReviewProgress",
-    "add_verdict",
-    "answer_body",
-    "approval_check",
-    "approval_too_early",
-    "approval_too_late",
-    "approved_body",
-    "bisection_body",
-    "broken_repair_check",
-    "cause_check",
-    "command_not_run",
-    "command_refused",
-    "command_unclear",
-    "config_shown",
-    "describe_approval",
-    "describe_claim",
-    "describe_culprit_pull",
-    "describe_late_approval",
-    "describe_origin",
-    "describe_progress",
-    "describe_regression",
-    "describe_replacement",
-    "describe_unusable_config",
-    "failed_repair_check",
-    "fence_code",
-    "finding_comment",
-    "finding_dismissed",
-    "finding_restored",
-    "fix_awaits_approval",
-    "fix_body",
-    "fix_for_fork",
-    "fix_not_found",
-    "fix_opened",
-    "fix_or_revert_title",
-    "fix_report",
-    "fix_withheld",
-    "fork_approved",
-    "format_as_comment",
-    "help_text",
-    "is_blocked",
-    "job_cancelled",
-    "job_failed",
-    "job_retried",
-    "jobs_cancelled",
-    "judge_at_commit",
-    "make_cause_document",
-    "make_marker",
-    "may_be_made_flaky",
-    "merge_group_check",
-    "model_missing",
-    "name_config_problem",
-    "name_repair",
-    "needless_fix",
-    "nothing_to_approve",
-    "nothing_to_retry",
-    "opened_repair_check",
-    "order_causes",
-    "overflow_comments",
-    "proof_check",
-    "proposed_test",
-    "put_above_review",
-    "regression_note",
-    "regression_over",
-    "regression_title",
-    "repair_approval_check",
-    "repair_note",
-    "reproduce_bisection",
-    "reproduce_cause",
-    "reproduce_fix",
-    "reproduce_review",
-    "rerun_note",
-    "revert_body",
-    "revert_title",
-    "review_body",
-    "review_check",
-    "review_started_check",
-    "review_without_comments",
-    "settle_waiting_patch",
-    "skipped_review_check",
-    "statistics_report",
-    "test_not_found",
-    "too_many_commands",
-    "undo_culprit",
-    "unknown_finding",
-    "unproven_check",
-    "work_started",
-]
+from regreen.bot.messages.causes import RerunOutcome as RerunOutcome
+from regreen.bot.messages.causes import approval_check as approval_check
+from regreen.bot.messages.causes import cause_check as cause_check
+from regreen.bot.messages.causes import make_cause_document as make_cause_document
+from regreen.bot.messages.causes import may_be_made_flaky as may_be_made_flaky
+from regreen.bot.messages.causes import order_causes as order_causes
+from regreen.bot.messages.causes import regression_note as regression_note
+from regreen.bot.messages.causes import repair_note as repair_note
+from regreen.bot.messages.causes import reproduce_cause as reproduce_cause
+from regreen.bot.messages.causes import rerun_note as rerun_note
+from regreen.bot.messages.command_replies import command_not_run as command_not_run
+from regreen.bot.messages.command_replies import command_refused as command_refused
+from regreen.bot.messages.command_replies import command_unclear as command_unclear
+from regreen.bot.messages.command_replies import config_shown as config_shown
+from regreen.bot.messages.command_replies import finding_dismissed as finding_dismissed
+from regreen.bot.messages.command_replies import finding_restored as finding_restored
+from regreen.bot.messages.command_replies import fork_approved as fork_approved
+from regreen.bot.messages.command_replies import help_text as help_text
+from regreen.bot.messages.command_replies import job_cancelled as job_cancelled
+from regreen.bot.messages.command_replies import job_failed as job_failed
+from regreen.bot.messages.command_replies import job_retried as job_retried
+from regreen.bot.messages.command_replies import jobs_cancelled as jobs_cancelled
+from regreen.bot.messages.command_replies import model_missing as model_missing
+from regreen.bot.messages.command_replies import nothing_to_approve as nothing_to_approve
+from regreen.bot.messages.command_replies import nothing_to_retry as nothing_to_retry
+from regreen.bot.messages.command_replies import statistics_report as statistics_report
+from regreen.bot.messages.command_replies import too_many_commands as too_many_commands
+from regreen.bot.messages.command_replies import unknown_finding as unknown_finding
+from regreen.bot.messages.command_replies import work_started as work_started
+from regreen.bot.messages.markup import add_verdict as add_verdict
+from regreen.bot.messages.markup import fence_code as fence_code
+from regreen.bot.messages.markup import format_as_comment as format_as_comment
+from regreen.bot.messages.markup import make_marker as make_marker
+from regreen.bot.messages.proofs import judge_at_commit as judge_at_commit
+from regreen.bot.messages.proofs import proof_check as proof_check
+from regreen.bot.messages.proofs import unproven_check as unproven_check
+from regreen.bot.messages.reviews import CHECK_NAME as CHECK_NAME
+from regreen.bot.messages.reviews import FixedFinding as FixedFinding
+from regreen.bot.messages.reviews import QueuedPull as QueuedPull
+from regreen.bot.messages.reviews import ReviewProgress as ReviewProgress
+from regreen.bot.messages.reviews import describe_progress as describe_progress
+from regreen.bot.messages.reviews import describe_unusable_config as describe_unusable_config
+from regreen.bot.messages.reviews import finding_comment as finding_comment
+from regreen.bot.messages.reviews import is_blocked as is_blocked
+from regreen.bot.messages.reviews import merge_group_check as merge_group_check
+from regreen.bot.messages.reviews import name_config_problem as name_config_problem
+from regreen.bot.messages.reviews import overflow_comments as overflow_comments
+from regreen.bot.messages.reviews import put_above_review as put_above_review
+from regreen.bot.messages.reviews import reproduce_review as reproduce_review
+from regreen.bot.messages.reviews import review_body as review_body
+from regreen.bot.messages.reviews import review_check as review_check
+from regreen.bot.messages.reviews import review_started_check as review_started_check
+from regreen.bot.messages.reviews import review_without_comments as review_without_comments
+from regreen.bot.messages.reviews import skipped_review_check as skipped_review_check
+from regreen.bot.messages.work import REGRESSION_LABEL as REGRESSION_LABEL
+from regreen.bot.messages.work import REPAIR_CHECK as REPAIR_CHECK
+from regreen.bot.messages.work import PatchOutcome as PatchOutcome
+from regreen.bot.messages.work import answer_body as answer_body
+from regreen.bot.messages.work import approval_too_early as approval_too_early
+from regreen.bot.messages.work import approval_too_late as approval_too_late
+from regreen.bot.messages.work import approved_body as approved_body
+from regreen.bot.messages.work import bisection_body as bisection_body
+from regreen.bot.messages.work import broken_repair_check as broken_repair_check
+from regreen.bot.messages.work import describe_approval as describe_approval
+from regreen.bot.messages.work import describe_claim as describe_claim
+from regreen.bot.messages.work import describe_culprit_pull as describe_culprit_pull
+from regreen.bot.messages.work import describe_late_approval as describe_late_approval
+from regreen.bot.messages.work import describe_origin as describe_origin
+from regreen.bot.messages.work import describe_regression as describe_regression
+from regreen.bot.messages.work import describe_replacement as describe_replacement
+from regreen.bot.messages.work import failed_repair_check as failed_repair_check
+from regreen.bot.messages.work import fix_awaits_approval as fix_awaits_approval
+from regreen.bot.messages.work import fix_body as fix_body
+from regreen.bot.messages.work import fix_for_fork as fix_for_fork
+from regreen.bot.messages.work import fix_not_found as fix_not_found
+from regreen.bot.messages.work import fix_opened as fix_opened
+from regreen.bot.messages.work import fix_or_revert_title as fix_or_revert_title
+from regreen.bot.messages.work import fix_report as fix_report
+from regreen.bot.messages.work import fix_withheld as fix_withheld
+from regreen.bot.messages.work import name_repair as name_repair
+from regreen.bot.messages.work import needless_fix as needless_fix
+from regreen.bot.messages.work import opened_repair_check as opened_repair_check
+from regreen.bot.messages.work import proposed_test as proposed_test
+from regreen.bot.messages.work import regression_over as regression_over
+from regreen.bot.messages.work import regression_title as regression_title
+from regreen.bot.messages.work import repair_approval_check as repair_approval_check
+from regreen.bot.messages.work import reproduce_bisection as reproduce_bisection
+from regreen.bot.messages.work import reproduce_fix as reproduce_fix
+from regreen.bot.messages.work import revert_body as revert_body
+from regreen.bot.messages.work import revert_title as revert_title
+from regreen.bot.messages.work import settle_waiting_patch as settle_waiting_patch
+from regreen.bot.messages.work import test_not_found as test_not_found
+from regreen.bot.messages.work import undo_culprit as undo_culprit
