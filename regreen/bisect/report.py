@@ -657,7 +657,7 @@ def _describe_untested(result: Bisection) -> str:
 def _list_runs(result: Bisection) -> list[str]:
     """A folded table of the runs: first those that were known before, then as many as were counted."""
     rows = [
-        f"| {'known before' if run.reused else RUN_PARTS[run.part]} | {_name_commit(result, run)} | {run.outcome} "
+        f"| {'known before' if run.reused else RUN_PARTS[run.part]} | {_name_commit(result, run)} | {_name_outcome(result, run)} "
         f"| {_escape_markup(run.reason)[:120]} | {run.seconds:.1f} |"
         for run in (*result.observations, *result.later_runs)
     ]
@@ -684,6 +684,12 @@ def _name_commit(result: Bisection, run: Observation) -> str:
     return f"`{result.range.bad[:12]}` with `{run.reverted[:12]}` reverted"
 
 
+def _name_outcome(result: Bisection, run: Observation) -> str:
+    """How a run ended; a command that is only slower does not fail."""
+    timed = {"fail": "slower", "pass": "not slower"} if result.slower else {}
+    return timed.get(run.outcome, run.outcome)
+
+
 def _posterior_plot(result: Bisection) -> list[str]:
     """The probability of each commit as bars of text, because comments on GitHub show no generated picture."""
     likely = [
@@ -697,7 +703,7 @@ def _posterior_plot(result: Bisection) -> list[str]:
     shown = set(sorted(shown, key=lambda at: -result.posterior[at].p)[:_MAX_PLOTTED_ROWS])
     outcomes: dict[str, set[str]] = {}
     for run in result.observations:
-        outcomes.setdefault(run.sha, set()).add(run.outcome)
+        outcomes.setdefault(run.sha, set()).add(_name_outcome(result, run))
     rows, last = [], -1
     for at in sorted(shown):
         point = result.posterior[at]

@@ -517,7 +517,8 @@ def test_regressions() -> None:
         "The schedule `nightly` found that this command takes 2.1 times as long as at `ffffffffffff`:"
     )
     assert "This issue closes automatically when the command is as fast as before." in body
-    for word in (" red", " fails", "`Slower`", "What fails", "failure"):
+    assert "| to search | `cccccccccccc` | slower | 2.04 times" in body
+    for word in (" red", " fail", "`Slower`", "What fails", "failure"):
         assert word not in body
 
 
