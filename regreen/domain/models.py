@@ -42,11 +42,11 @@ class Cost:
     cached_tokens: int = 0
 
     def describe(self, seconds: float) -> str:
-        """What some work cost: the model's calls, tokens and money, and how long it took on this machine."""
+        """What some work cost: the model's calls, tokens and money, and how long it took."""
         calls = f"{self.calls} model call{'' if self.calls == 1 else 's'}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
         model = f"{calls} ({tokens}, ${self.usd:.3f})" if self.calls else "no model"
-        return f"Cost: {model}; {format_seconds(seconds)} on this machine."
+        return f"Cost: {model}; {format_seconds(seconds)} on Regreen's machine."
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(

@@ -112,7 +112,9 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     (check,) = [one for one in story.state.checks_on(REPO, broken.raw.head_sha) if one.name == "regreen/why"]  # fmt: skip
     assert job.started is not None
     assert check.started == job.started.replace(microsecond=0), "the check began with its job"
-    assert "Cost: no model; 0.0 s on this machine." in (check.summary or ""), "waiting is no work"
+    assert "Cost: no model; 0.0 s on Regreen's machine." in (check.summary or ""), (
+        "waiting is no work"
+    )
     assert '<td data-label="took"></td>' in shown_page(story, "/causes")
     notes = [job.note for job in story.regreen.store.jobs(kinds=("fix",))]
     assert any(note.startswith("not the change's: flaky") for note in notes)

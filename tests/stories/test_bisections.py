@@ -96,7 +96,7 @@ def test_bisect_names_the_commit_and_proves_it_in_one_comment(story: Story) -> N
         "runs": len(listed)
     } == counts
     assert counts["to confirm"] >= 2
-    cost = "\n\nCost: no model; 0.0 s on this machine.\n\n</details>"
+    cost = "\n\nCost: no model; 0.0 s on Regreen's machine.\n\n</details>"
     assert cost in answer, "the time of the job, whose clock stands still in a story"
     page = shown_job(story, "bisect")
     assert page.count('<td data-label="for">') == len(listed), "the page lists the same runs"

@@ -79,7 +79,7 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     assert f"git checkout {pull.raw.head_sha[:12]}" in patch.body
     assert "git fetch origin regreen/fix-1 && git checkout FETCH_HEAD" in patch.body
     (answer,) = pull.comments
-    cost = "Cost: no model; 0.0 s on this machine."
+    cost = "Cost: no model; 0.0 s on Regreen's machine."
     assert cost in patch.body, "the time of the job, whose clock stands still in a story"
     where = (
         f"Draft #{patch.number} makes the failing command pass (3 runs, each in a fresh sandbox). "

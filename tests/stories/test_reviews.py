@@ -99,7 +99,7 @@ def test_check_job_and_pages_name_the_same_time(tell: Tell) -> None:
     story.deliver()
     story.passes(minutes=40)  # the job waits for its turn
     story.work()
-    assert "; 3 min on this machine." in (pull.check.summary or "")
+    assert "; 3 min on Regreen's machine." in (pull.check.summary or "")
     page = " ".join(shown_job(story, "review").split())
     assert "Took 3 min." in page
     assert "<dt>whole job took</dt><dd>3 min</dd>" in page

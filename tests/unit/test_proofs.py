@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regreen.bot.messages.proofs import proof_check, unproven_check
+from regreen.bot.messages.proofs import format_proof, proof_check, unproven_check
 from regreen.code.file_change import PatchedFile
 from regreen.domain.models import Failure
 from regreen.languages.python.test_tools import PYTHON_TESTS
@@ -420,6 +420,10 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert check.conclusion == "neutral", "most faults would pass"
     assert "This check is neutral: most faults that were tried pass unnoticed, " in check.summary
     half = proof_check("a" * 40, ProofResult("proven", "red", (shown,), mutants[2:]), required=False)  # fmt: skip
+    said = format_proof(ProofResult("proven", "red", (shown,), mutants))
+    assert said.startswith(
+        "proven, but 3 of 4 faults in the changed lines would pass unnoticed: red\n"
+    )
     untried = proof_check("a" * 40, ProofResult("proven", "red", (shown,)), required=False)
     assert "\n\nNo fault was tried in the changed lines.\n\n" in untried.summary
     assert (half.title[:22], half.conclusion) == ("Proven, but 1 of 2 fau", "success")
@@ -429,7 +433,7 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
         "\n\nThese faults are not noticed by `tests/test_calc.py` (each line below "
         in check.summary
     )
-    assert "\n\nCost: no model; 5.0 s on this machine." in check.summary
+    assert "\n\nCost: no model; 5.0 s on Regreen's machine." in check.summary
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
     idle = tuple(TriedMutant("calc.py", line, "pass", None, "spare", is_run=False) for line in (20, 21, 22))  # fmt: skip
     part = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), (*mutants, *idle)), required=False)  # fmt: skip

@@ -158,7 +158,7 @@ Reviewed 1 of 1 file.
 | style | not scored | nothing reads this |
 | coverage | not scored | the tests were not run |
 
-Cost: no model; 1.0 s on this machine.
+Cost: no model; 1.0 s on Regreen's machine.
 
 </details>
 
@@ -188,7 +188,7 @@ Reviewed 1 of 1 file.
 
 </details>
 
-Cost: no model; 1.0 s on this machine.
+Cost: no model; 1.0 s on Regreen's machine.
 
 This check is neutral: `review.blocking` is `none`, so no finding blocks a merge.
 
@@ -623,7 +623,7 @@ def test_a_check_that_is_neutral_gives_the_reason_of_its_own_case() -> None:
     assert "This check is neutral: no check failed that it could explain." in check.summary
     assert "comment `/why` once it fails" in check.summary
     late = messages.approval_check("a" * 40, "next", 40, found, seconds=5.0)
-    assert late.summary.count("<sub>Cost: no model; 5.0 s on this machine.</sub>") == 1
+    assert late.summary.count("<sub>Cost: no model; 5.0 s on Regreen's machine.</sub>") == 1
     assert "This check is neutral: it warns of what a merge would bring" in late.summary
     assert "the failure goes away when `next` is repaired" in late.summary
 
@@ -650,7 +650,7 @@ def test_a_repair_says_which_files_it_changes() -> None:
 
 def test_every_report_says_what_it_cost() -> None:
     cost = Cost(0.1234, 2, 12_000, 800)
-    told = "Cost: 2 model calls (12,000 tokens in, 800 out, $0.123); 26 s on this machine."
+    told = "Cost: 2 model calls (12,000 tokens in, 800 out, $0.123); 26 s on Regreen's machine."
     fix = FixResult("gave_up", before=InitialFailure("pytest", 1, ()), cost=cost, seconds=26.3)
     assert told in format_markdown(fix)
     review = replace(_REVIEW, cost=cost, seconds=26.3)
@@ -658,7 +658,7 @@ def test_every_report_says_what_it_cost() -> None:
     check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
     assert told in (check.summary or "")
     free = replace(fix, cost=Cost())
-    assert "Cost: no model; 26 s on this machine." in format_markdown(free)
+    assert "Cost: no model; 26 s on Regreen's machine." in format_markdown(free)
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:
@@ -810,6 +810,6 @@ def test_an_approved_change_that_passes_says_so_first_and_how_to_repeat_it() -> 
     assert check.summary.partition("<details>")[0].split("\n\n")[:4] == [
         "**The tests of this change pass with `main` as it is now**, although its base is 40 commits old.",
         "The tests ran on GitHub's merge of this change with main as it is now.",
-        "<sub>Cost: no model; 0.0 s on this machine.</sub>",
+        "<sub>Cost: no model; 0.0 s on Regreen's machine.</sub>",
         f"<sub>Reproduce: `{again}`</sub>",
     ]

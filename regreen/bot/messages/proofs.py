@@ -94,7 +94,9 @@ def _name_extent(result: ProofResult, show: Callable[[str], str] = str) -> str:
 
 def format_proof(result: ProofResult) -> str:
     """The report on the terminal."""
-    lines = [f"{_name_verdict(result.verdict)}: {result.reason}", ""]
+    extent = _name_extent(result) if result.verdict == "proven" else ""
+    verdict = extent[:1].lower() + extent[1:] or _name_verdict(result.verdict)
+    lines = [f"{verdict}: {result.reason}", ""]
     for test in result.tests:
         lines += [f"  {test.test}", f"    {_name_verdict(test.verdict)}: {test.reason}"]
     lived = [one for one in result.mutants if one.killed_by is None and one.is_run]
