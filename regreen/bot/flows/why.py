@@ -55,8 +55,8 @@ _MAX_FAILED_RUNS = 10
 _MAX_FAILED_JOBS = 50
 _MAX_CAUSES = 3
 _OLD_BASE_COMMITS = 10
-_NO_CHECK = "the tests"  # they run where no check has failed
 """A pull request whose base is this far behind is tried on its branch as it is now when it is approved."""
+_NO_CHECK = "the tests"  # they run where no check has failed
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _UNENDED = frozenset({None, "cancelled", "timed_out"})
 _NOT_OF_CHANGE = frozenset({"flaky", "infrastructure", "main"})
