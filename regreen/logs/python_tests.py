@@ -622,6 +622,8 @@ def find_exception_kind(message: str, lines: list[str]) -> str:
             return "FixtureLookupError"
         if text.startswith("Failed: "):
             return "Failed"
+    if lines and message.endswith("...") and lines[0].startswith(message[:-3]):
+        message = lines[0]  # the summary cuts long lines short
     first = re.match(r"^((?:[a-z_]\w{0,100}\.){0,20}[A-Z][\w.]*)(?::|$)", message)
     return first[1].rsplit(".", 1)[-1] if first else "error"
 

@@ -168,6 +168,13 @@ def test_where_pytest_tells_no_ends_of_tests_each_has_its_own_time(project: Path
     assert words.count("begun") == words.count("passed") == 9
 
 
+def test_the_instance_that_an_old_pytest_names_is_no_part_of_a_test(project: Path) -> None:
+    (project / "tests/test_a.py").write_text("class TestSums:\n    def test_adds(self):\n        assert True\n")  # fmt: skip
+    (project / "conftest.py").write_text("import pytest\n\n\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtest_makereport(item, call):\n    report = yield\n    report.nodeid = report.nodeid.replace('::test_', '::()::test_')\n    return report\n")  # fmt: skip
+    ends = heard(project, "-m", "pytest", "-q", "tests/test_a.py")[0]
+    assert ends == {"tests/test_a.py::TestSums::test_adds": "passed"}
+
+
 NESTED = """import os
 import subprocess
 import sys

@@ -254,13 +254,15 @@ def test_how_a_failure_without_the_change_is_read(kind: str, message: str, place
         (["requests.exceptions.InvalidSchema: No connection adapters"], "InvalidSchema"),
         (['  File "<string>", line 8', "  else:", "  ^", "IndentationError: expected"], "IndentationError"),
         (["ValueError: a: b"], "ValueError"),
+        (["werkzeug.exceptions.NotFound: 404 Not Found: The URL was not found on the server."], "NotFound"),
     ],
 )  # fmt: skip
 def test_an_error_of_any_name_is_read_from_a_short_traceback(lines: list[str], kind: str) -> None:
     marked = "\n".join(f"E   {line}" for line in lines)
-    output = f"=== FAILURES ===\n____ test_x ____\ntests/test_a.py:3: in test_x\n    load()\ncalc.py:7: in load\n    exec(code)\n{marked}\n=== short test summary info ===\nFAILED tests/test_a.py::test_x - {lines[0]}\n1 failed in 0.35s\n"
-    (failure,) = read_failures(output)
-    assert failure.kind == kind
+    output = f"=== FAILURES ===\n____ test_x ____\ntests/test_a.py:3: in test_x\n    load()\ncalc.py:7: in load\n    exec(code)\n{marked}\n=== short test summary info ===\nFAILED tests/test_a.py::test_x - {{}}\n1 failed in 0.35s\n"
+    for summary in (lines[0], f"{lines[0][:18]}..."):  # pytest cuts it to the width of the terminal
+        (failure,) = read_failures(output.format(summary))
+        assert failure.kind == kind
     assert _classify_failure(failure, frozenset()).kind == "crash"
 
 
