@@ -63,6 +63,7 @@ def read_compiler_options(
 
     `workspace` maps names of the repository's own packages to their files. A configuration that extends an installed
     package, which nobody can read here, counts as strict, and so does none at all, as for the compiler since version 6.
+    Node's types, which are such a package, have most of what a browser has as globals, so the browser's stand in for them.
     """
     folder = posixpath.dirname(path)
     kept: dict[str, object] = {}
@@ -94,6 +95,11 @@ def read_compiler_options(
     for name, places in workspace.items():
         paths.setdefault(name, [_relate(p, folder) for p in places])
     kept.setdefault("strict", False)
+    libraries = kept.get("lib")
+    if isinstance(libraries, list) and not any(
+        str(name).lower().startswith(("dom", "webworker")) for name in libraries
+    ):
+        kept["lib"] = [*libraries, "dom"]
     return {
         **kept,
         "paths": paths,

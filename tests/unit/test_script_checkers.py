@@ -173,7 +173,7 @@ CONFIGS = {
 def test_options_are_read_with_what_they_extend_and_without_plugins() -> None:
     options = read_compiler_options("tsconfig.json", CONFIGS.get, {"@shop/core": ["core/index"]})
     assert options["strict"] is True
-    assert options["lib"] == ["es2020"]
+    assert options["lib"] == ["es2020", "dom"], "what Node has too: console, timers, fetch"
     assert "plugins" not in options
     assert options["paths"] == {"@/*": ["./src/*"], "@shop/core": ["./core/index"]}
 
@@ -288,9 +288,19 @@ def test_a_module_may_pass_on_more_than_the_repository_holds(
     [
         "import express from 'express';\nexpress().get('/', (q: express.Request) => q.body.a.b);\n",
         "process.exit(Buffer.from('a').length);\n",
+        "declare const bytes: Uint8Array;\nexport const key: Uint8Array<ArrayBuffer> = bytes;\n",
+        "export const isOwn = hasOwnProperty.call({}, 'a');\n",
+        "export const compiled = new Function('a', 'return a');\n",
         "export const wait = () => { void Promise.resolve(1); };\n",
         "myOwnGlobal();\n",
         "/* global shown, drawn:writable */\nshown();\ndrawn();\n",
+        "// eslint-disable-next-line no-undef\nshown();\n",
+        "shown(); // eslint-disable-line\n",
+        "/* eslint-disable no-undef */\n\nshown();\n",
+        "(Object.prototype as any).__defineGetter__('shown', () => 1);\nexport const most = shown;\n",
+        "Object.defineProperty(globalThis, 'shown', { value: 1 });\nexport const most = shown;\n",
+        "if (typeof shown !== 'undefined') shown();\n",
+        "const all: any = self;\nif ('undefined' == typeof shown) all.shown = 1;\nshown();\n",
         "setTimeout(() => {}, 9).unref();\nif (Error.captureStackTrace) window.shopTrace = 1;\n",
         "import { ask } from 'ask';\nexport const sum = ask().price + (ask().price * 3n) / 4n;\nexport const last: bigint = ask().price * 3n;\n",
         "export function all<T>(table: T) { for (const row of Object.values(table as {})) for (const cell of row) cell; }\n",
@@ -300,6 +310,58 @@ def test_a_module_may_pass_on_more_than_the_repository_holds(
 def test_what_cannot_be_known_is_not_said(story: Story, added: str) -> None:
     before: Files = {**PROJECT, "src/old.ts": "myOwnGlobal();\n"}
     assert claims(story, before, {"src/old.ts": "myOwnGlobal();\n" + added}) == []
+
+
+@typed
+@pytest.mark.parametrize(
+    "added",
+    [
+        "shown(); // eslint-disable-line no-undef-init, semi\n",
+        "shown();\n/* eslint-disable no-undef */\n",
+        "// eslint-disable-next-line no-undef\nbegin;\nshown();\n",
+        "export const kind: typeof shown = 1;\n",
+        "Object.defineProperty({}, 'other', shown);\n",
+    ],
+)
+def test_an_unknown_name_is_said_where_nothing_allows_it(story: Story, added: str) -> None:
+    before: Files = {**PROJECT, "src/old.ts": "begin;\n"}
+    (claim,) = claims(story, before, {"src/old.ts": f"begin;\n{added}"})
+    assert claim.title == "Cannot find name `shown`"
+
+
+@typed
+@pytest.mark.parametrize(("kind", "count"), [("Shape | undefined", 0), ("Shape", 1)])
+def test_a_class_whose_base_is_wrong_itself_may_have_any_member(
+    story: Story, kind: str, count: int
+) -> None:
+    shape = "interface Shape { new (): { size: number } }\n"
+    code = "class Part extends make() {\n  sizes() { return this.size; }\n  all() { return this.sized; }\n}\n"
+    before: Files = {**PROJECT, "src/part.ts": ""}
+    found = claims(
+        story, before, {"src/part.ts": f"{shape}declare function make(): {kind};\n{code}"}
+    )
+    assert [c.title for c in found if "does not exist" in c.title] == [
+        "Property `sized` does not exist on type `Part`. Did you mean `size`?"
+    ] * count
+
+
+@typed
+@pytest.mark.parametrize(("used", "count"), [("seen.size", 0), ("load().size", 1)])
+def test_a_change_is_held_to_break_a_file_only_by_a_name_that_both_have(
+    story: Story, used: str, count: int
+) -> None:
+    store = "import { read } from './read';\nconst kept = {};\nexport function load() { return kept; }\n"
+    far = "\n" * 9
+    before: Files = {
+        **PROJECT,
+        "src/read.ts": "export const read = () => 1;\n",
+        "src/stock.ts": store.replace("{};", "JSON.parse('1');"),
+        "src/far.ts": f"import {{ load }} from './stock';\nconst seen = load();\n{far}export const all = {used};\n",
+    }
+    found = claims(story, before, {"src/stock.ts": store.replace("{};", "read();")})
+    assert [c.title for c in found] == [
+        "This change of `kept` breaks src/far.ts, which it leaves alone"
+    ] * count
 
 
 @typed
@@ -427,6 +489,7 @@ def test_an_error_that_a_line_had_before_it_was_edited_is_not_new(story: Story) 
     [
         ("a.ts", "const d = load();\n", "load().then(show);\n"),
         ("a.js", "if (kind) show();\n", "if (kind === 'a') show();\n"),
+        ("a.js", "show(kind);\n", "show(/** @type {!Missing} */ (kind));\n"),
         (
             "a.ts",
             "let p: Promise<number> | null = null;\n",

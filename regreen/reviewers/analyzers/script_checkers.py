@@ -50,23 +50,38 @@ _MAX_FILES = 300
 _MAX_IMPORTERS = 200
 _MIN_SURE_CONFIDENCE = 0.85
 _MAX_SPAN = 3
+_MAX_CALL_LINES = 6
 _MAX_NEW_ERRORS = 8
 _MAX_KEPT_BYTES = 4 * 2**20
 _GLOBALS = "regreen-globals.d.ts"
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_KEYWORDS = (
+    r"abstract|any|as|async|await|boolean|break|case|catch|class|const|continue|default|delete|do|else|enum|export|extends|"
+    r"false|finally|for|from|function|get|if|implements|import|in|instanceof|interface|let|never|new|null|number|object|of|"
+    r"private|protected|public|readonly|require|return|set|static|string|super|switch|symbol|this|throw|true|try|type|typeof|"
+    r"undefined|unknown|var|void|while|yield"
+)
+_NAME = re.compile(rf"(?<![\w$])(?!(?:{_KEYWORDS})(?![\w$]))[A-Za-z_$][\w$]*")
 _REEXPORT = re.compile(rb"^[ \t]*export\b[^\n;]{0,300}\bfrom\b", re.MULTILINE)
 _GLOBALS_COMMENT = re.compile(rb"/\* {0,9}globals?\s([^*]{0,2000})\*/")
+_NO_UNDEF = re.compile(rb"(?<![\w-])no-undef(?![\w-])")
+_UNDEFINED_ALLOWED = re.compile(rb"/\* {0,9}eslint-disable\s[^*]{0,400}%s" % _NO_UNDEF.pattern)
+_DEFINED_AT_RUN_TIME = (
+    rb"\btypeof +NAME *[!=]=|[!=]= *typeof +NAME(?![\w$])"
+    rb"|\b(?:__defineGetter__|defineProperty)\([^()'\"]{0,80}['\"]NAME['\"]"
+    rb"|\b(?:globalThis|global|window|self)(?:\.NAME|\[['\"]NAME['\"]\])\s{0,9}=(?!=)"
+)
 _UNKNOWN_NAME = re.compile(r"Cannot find (?:name|namespace) '([\w$]+)'")
 _NO_MEMBER = re.compile(r"does not exist on type '([^'\n]{1,300})'")
+_CLASS_HEADER = re.compile(r"\bclass ([A-Za-z_$][\w$]*)[^{}]*\bextends\b")
 _PACKAGE_EXPORT = re.compile(
     r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
 )
 """A name of a package of this repository, which may pass on what an installed one exports."""
 _UNSURE = re.compile(
-    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional',
+    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional|\bFunction constructor\b|<ArrayBufferLike>',
     re.IGNORECASE,
 )
-"""The module that stands for every package, a type that nothing tells (which counts as a number beside a bigint), and what the compiler itself says where it is strict."""
+"""The module that stands for every package, a type that nothing tells (which counts as a number beside a bigint), code that is made on purpose, buffers whose type another version of the compiler words otherwise, and what the compiler itself says where it is strict."""
 _LITERALS = re.compile(r"types '\"[^']{1,400}' and '\"")
 """Two types that are texts: other types of plain JavaScript are guesses."""
 _LACKS_EXPORT = re.compile(
@@ -120,7 +135,9 @@ class ScriptCheckers:
     ) -> ReviewerReport:
         typed = find_program("tsgolint") is not None
         relying = _find_importers(context, checker.head_sources) if typed else []
-        found = checker.check(context.head, [*files, *relying])
+        found = _without_members_of_unknown_bases(
+            checker.check(context.head, [*files, *relying]), context
+        )
         wrong_users = {h.path for h in found if h.path in relying and _is_compiler_error(h)}
 
         @cache
@@ -395,15 +412,14 @@ def _parse_row(row: Mapping[str, Any], files: Mapping[str, bytes]) -> Diagnostic
     text = files.get(path)
     if text is None:
         return None
-    row_text = text.split(b"\n")[line - 1 : line]
-    if row_text and row_text[0].lstrip().startswith(
-        (b"*", b"/*", b"//")
-    ):  # types that only a comment names
-        return None
     start = int(spans[0]["offset"])
+    begin = text[text.rfind(b"\n", 0, start) + 1 : start]
+    is_in_comment = begin.lstrip().startswith((b"*", b"/*", b"//"))
+    if is_in_comment or begin.rfind(b"/**") > begin.rfind(b"*/"):  # types that only it names
+        return None
     statement = text[start : start + int(spans[0]["length"])]
     unknown = _UNKNOWN_NAME.search(str(row["message"]))
-    is_declared = unknown is not None and unknown[1].encode() in _read_declared_globals(text)
+    is_declared = unknown is not None and _is_declared_otherwise(unknown[1], text, start)
     is_handled = rule == "typescript/no-floating-promises" and b".then(" in statement
     if is_declared or is_handled:
         return None
@@ -413,11 +429,20 @@ def _parse_row(row: Mapping[str, Any], files: Mapping[str, bytes]) -> Diagnostic
     )
 
 
-def _read_declared_globals(text: bytes) -> set[bytes]:
-    """The names that comments for eslint (`/* global a, b:writable */`) say another script defines."""
-    return {
-        name for names in _GLOBALS_COMMENT.findall(text) for name in re.findall(rb"[\w$]+", names)
-    }
+def _is_declared_otherwise(name: str, text: bytes, start: int) -> bool:
+    """Whether a file says, where no declaration does, that a name it uses at this offset may exist: to eslint, or by code that defines it or looks for it."""
+    word = re.escape(name.encode())
+    if re.search(_DEFINED_AT_RUN_TIME.replace(b"NAME", word), text):
+        return True
+    listed = b" ".join(_GLOBALS_COMMENT.findall(text))
+    if word in {re.escape(n) for n in re.findall(rb"[\w$]+", listed)}:
+        return True
+    rows = text[: max(text.find(b"\n", start), start)].rsplit(b"\n", 2)[-2:]
+    for row, directive in zip(rows[::-1], (b"-line", b"-next-line"), strict=False):
+        _, found, rules = row.partition(b"eslint-disable" + directive)
+        if found and (_NO_UNDEF.search(rules) or not re.search(rb"[a-z]", rules)):
+            return True
+    return any(m.end() <= start for m in _UNDEFINED_ALLOWED.finditer(text))
 
 
 def _without_known_messages(
@@ -445,6 +470,25 @@ def _without_known_names(
         )
         if is_new and not _PACKAGE_EXPORT.search(hit.message):
             yield hit
+
+
+def _without_members_of_unknown_bases(
+    hits: Sequence[Diagnostic], context: ReviewContext
+) -> list[Diagnostic]:
+    """Without members that a class lacks because the compiler stumbles over what it extends."""
+    headers = {
+        (h.path, m[1])
+        for h in hits
+        if _is_compiler_error(h)
+        for row in (context.head_text(h.path) or "").split("\n")[h.line - 1 : h.line]
+        if (m := _CLASS_HEADER.search(row[:400]))
+    }
+    return [
+        h
+        for h in hits
+        if not (m := _NO_MEMBER.search(h.message))
+        or (h.path, m[1].removeprefix("typeof ")) not in headers
+    ]
 
 
 def _may_export_more(hit: Diagnostic, context: ReviewContext) -> bool:
@@ -522,7 +566,7 @@ def _is_assigned_before(
     text = context.head_text(hit.path) or ""
     around = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
     rows = text.split("\n")
-    used = {*_WORD.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
+    used = {*_NAME.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
     before = range(around.start if around else hit.line, hit.line)
     assigned = [n for n in before if not used.isdisjoint(_ASSIGNED.findall(rows[n - 1]))]
     return bool(assigned) and any(
@@ -646,12 +690,15 @@ def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) 
 
 
 def _find_cause(hit: Diagnostic, context: ReviewContext) -> tuple[str, int, Side, str] | None:
-    """The changed line that shares most names with the error, and the definition around it."""
+    """The changed line that shares most names with the error, and the definition around it; None where none shares any."""
     rows = (context.head_text(hit.path) or "").split("\n")
     used = {
-        *_WORD.findall(rows[hit.line - 1][:2000] if hit.line <= len(rows) else ""),
-        *_WORD.findall(hit.message),
+        *_NAME.findall(rows[hit.line - 1][:2000] if hit.line <= len(rows) else ""),
+        *(word for part in _QUOTED.findall(hit.message) for word in _NAME.findall(part)),
     }
+    # a call is named some lines before its arguments
+    around = "\n".join(row[:2000] for row in rows[max(hit.line - _MAX_CALL_LINES, 0) : hit.line])
+    near = used | {*_NAME.findall(around)}
     best: tuple[int, tuple[str, int, Side, str]] | None = None
     files = [f for f in context.files if is_script(f.path)]
     imports = [row for row in rows if "from" in row or "require" in row or "import" in row]
@@ -667,11 +714,15 @@ def _find_cause(hit: Diagnostic, context: ReviewContext) -> tuple[str, int, Side
                 continue
             code = text.split("\n")
             outline = read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
+            defined = {d.short_name for d in outline}
             for number in list(lines)[:2000]:
-                around = [d for d in outline if d.start <= number <= d.end]
-                inner = min(around, key=lambda d: d.end - d.start, default=None)
+                holding = [d for d in outline if d.start <= number <= d.end]
+                inner = min(holding, key=lambda d: d.end - d.start, default=None)
                 name = inner.short_name if inner else ""
-                shared = used & {*_WORD.findall(code[number - 1][:2000])}
+                words = {*_NAME.findall(code[number - 1][:2000])}
+                shared = used & words
+                if near.isdisjoint(words | defined):
+                    continue
                 score = (
                     2 * len(shared)
                     + (5 if name in used else 0)

@@ -4,11 +4,15 @@ declare var process: any, Buffer: any, require: any, module: any, exports: any, 
 declare var __dirname: string, __filename: string, setImmediate: any, clearImmediate: any;
 declare var describe: any, it: any, test: any, expect: any, suite: any, before: any, after: any;
 declare var beforeEach: any, afterEach: any, beforeAll: any, afterAll: any, jest: any, vi: any;
-declare var React: any, Deno: any, Bun: any, chrome: any, browser: any;
-type Buffer = any;
+declare var React: any, Deno: any, Bun: any, chrome: any, browser: any, __DEV__: any;
+// Members of all objects, which the global one has as well.
+declare var hasOwnProperty: any, isPrototypeOf: any, propertyIsEnumerable: any, toLocaleString: any, valueOf: any;
+type Buffer = any; type BufferEncoding = any;
 declare namespace NodeJS {
   type Timeout = any; type Timer = any; type Immediate = any; type ErrnoException = any; type ProcessEnv = any;
   type ReadableStream = any; type WritableStream = any; type Signals = any; type Platform = any; type Dict<T> = any;
+  type EventEmitter = any; type ReadWriteStream = any; type ReadStream = any; type WriteStream = any; type Process = any;
+  type ArrayBufferView = any; type TypedArray = any; type MemoryUsage = any; type CpuUsage = any; type Global = any;
 }
 declare namespace JSX {
   type Element = any; type ElementType = any;
