@@ -507,6 +507,15 @@ def test_what_a_script_means_to_do_is_not_said(
 
 
 @typed
+@pytest.mark.parametrize(("inside", "count"), [(True, 0), (False, 1)])
+def test_a_function_that_replaces_itself_means_to(story: Story, inside: bool, count: int) -> None:
+    middle = ("  load = () => 1;\n", "}\n") if inside else ("}\n", "load = () => 1;\n")
+    code = f"function load() {{\n{''.join(middle)}load();\n"
+    found = claims(story, {"a.js": "\n"}, {"a.js": code})
+    assert [c.rule for c in found] == ["oxlint/eslint/no-func-assign"] * count
+
+
+@typed
 def test_without_a_configuration_the_compiler_is_strict(story: Story) -> None:
     code = "export const size = (list?: number[]) => list?.length;\n"
     (claim,) = claims(story, {"a.ts": code}, {"a.ts": code.replace("?.length", ".length")})

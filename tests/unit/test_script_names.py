@@ -82,6 +82,7 @@ TWINS = [
     ("lib/store.js", "async function loadOrder", "function loadOrder"),
     ("lib/use.js", "isPaid(order)", "isPaid && isPaid(order)"),
     ("lib/use.js", "order.remaining", "order.remainings"),
+    ("lib/use.js", "order.remaining", "order.retaining + order.remaining"),
     ("lib/use.js", "order.remaining", "order.discount"),
     ("lib/store.js", "isPaid(order) {", "isPaid(order, limits) {\n  if (limits && limits.most < 1) return false;"),
     ("lib/store.js", "isPaid(order) {", "isPaid(order, limits = {}) {\n  if (limits.most < 1) return false;"),

@@ -94,6 +94,7 @@ _MAX_PASSING_MODULES = 50
 _QUOTED = re.compile(r"'([^'\n]{1,2000})'")
 _TYPE_NAME = re.compile(r"(?<![\w$.\"])[A-Z_$][\w$]*(?:\.[\w$]+)?")
 _MAX_TYPE_NAMES = 20
+_REPLACED = "eslint/no-func-assign"
 _FLOATING = "typescript/no-floating-promises"
 _MIN_HABIT = 2
 _MAY_BE_MISSING = re.compile(r"possibly '(?:undefined|null)|\| (?:undefined|null)'")
@@ -421,7 +422,9 @@ def _parse_row(row: Mapping[str, Any], files: Mapping[str, bytes]) -> Diagnostic
     unknown = _UNKNOWN_NAME.search(str(row["message"]))
     is_declared = unknown is not None and _is_declared_otherwise(unknown[1], text, start)
     is_handled = rule == "typescript/no-floating-promises" and b".then(" in statement
-    if is_declared or is_handled:
+    around = read_outline(path, text).definition_at(line) if rule == _REPLACED else None
+    replaces_itself = around is not None and around.short_name.encode() == statement
+    if is_declared or is_handled or replaces_itself:
         return None
     more = statement.count(b"\n")
     return Diagnostic(

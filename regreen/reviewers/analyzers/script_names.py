@@ -484,7 +484,8 @@ def _split_words(name: str) -> set[str]:
 def _find_misspelt_properties(
     change: FileChange, head: ScriptFile, base: ScriptFile | None, program: ScriptProgram
 ) -> Iterator[Claim]:
-    known = {*_TOKEN.findall(base.text)} if base else set()
+    known = Counter(_TOKEN.findall(base.text) if base else ())
+    lost = known - Counter(_TOKEN.findall(head.text))
     added = set(change.added_lines)
     read: dict[str, Node] = {}
     for node in walk_nodes(head.root) if head.root else ():
@@ -502,12 +503,7 @@ def _find_misspelt_properties(
         if program.has_word_more_than_twice(name) or program.declares(name):
             continue
         line = node.start_point[0] + 1
-        removed = {
-            w for n in change.removed_lines if base for w in _TOKEN.findall(base.rows[n - 1])
-        }
-        meant = next(
-            (w for w in sorted(removed) if w != name and is_typing_slip(name, w, loose=True)), ""
-        )
+        meant = next((w for w in sorted(lost) if is_typing_slip(name, w, loose=True)), "")
         alike = (w for w in program.words if len(w) == len(name) and is_typing_slip(name, w))
         meant = meant or next(filter(program.has_word_more_than_twice, sorted(alike)), "")
         if meant in program.words:
@@ -518,7 +514,7 @@ def _find_misspelt_properties(
                 (line, line),
                 title=f"Nothing defines `{name}`: `{meant}` is meant",
                 body=f"`{name}` is read here and stands nowhere else in the repository; `{meant}` is one slip away.",
-                confidence=0.88 if meant in removed else 0.84,
+                confidence=0.88 if meant in lost else 0.84,
                 excerpt=head.rows[line - 1][:300],
                 source="names in the repository",
                 head=f"`{name}` is not defined",
