@@ -160,14 +160,27 @@ _CONTAINERS = frozenset(
     {"Array", "ReadonlyArray", "Map", "ReadonlyMap", "Set", "ReadonlySet", "Promise", "Record"}
 )
 """Generic types whose members are the same, whatever they hold."""
-_OWN_MEMBERS = frozenset({"function_type", "constructor_type", "array_type", "tuple_type"})
+_DECLARATIONS = frozenset(
+    {
+        "interface_declaration",
+        "type_alias_declaration",
+        "class_declaration",
+        "abstract_class_declaration",
+        "class",
+    }
+)
+_EXTENDS = frozenset({"extends_type_clause", "class_heritage"})
+_OWN_MEMBERS = frozenset(
+    {"function_type", "constructor_type", "array_type", "tuple_type", "implements_clause"}
+)
 
 
 class PartialTypes:
     """Tells which types have members or alternatives that a package declares, so that the compiler knows only a part of them.
 
-    An interface is one where it extends such a type, an alias where it is made of one. A member of such a type makes
-    nothing partial: it is of any type, which fits everywhere.
+    An interface or class is one where it extends such a type, an alias where it is made of one. A member of such a type
+    makes nothing partial: it is of any type, which fits everywhere. In plain JavaScript a class is one where it extends
+    what a call gives, whose type is a guess.
     """
 
     def __init__(
@@ -190,7 +203,7 @@ class PartialTypes:
     def _paths_declaring_types(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path, data in self._sources.items():
-            for name in _TYPE_DECLARATION.findall(data) if is_typed_script(path) else ():
+            for name in _TYPE_DECLARATION.findall(data):
                 found.setdefault(name.decode(), []).append(path)
         return found
 
@@ -206,8 +219,14 @@ class PartialTypes:
         module = self._parse(path, data)
         if module is None:
             return False
-        used = list(_read_parts(name, parser_for(language_of(path) or "").parse(data).root_node))
-        if used:
+        root = parser_for(language_of(path) or "").parse(data).root_node
+        parts = list(_find_parts(name, root))
+        if not is_typed_script(path) and any(
+            n.type == "call_expression" for part in parts for n in walk_nodes(part)
+        ):
+            return True
+        used = [n for part in parts for n in _read_type_names(part)]
+        if parts:
             return any(self._rests_on_unknown(n, path) for n in used if n != name)
         space, _, member = name.partition(".")
         for item in module.imports:
@@ -236,17 +255,17 @@ class PartialTypes:
         return None
 
 
-def _read_parts(name: str, root: Node) -> Iterator[str]:
-    """The types that the members or alternatives of a declared type come from."""
+def _find_parts(name: str, root: Node) -> Iterator[Node]:
+    """Where the members or alternatives of a declared type come from: itself, then what it extends or is made of."""
     for node in walk_nodes(root):
-        if node.type not in {"interface_declaration", "type_alias_declaration"}:
+        if node.type not in _DECLARATIONS:
             continue
-        if node_text(node.child_by_field_name("name")) == name:
-            yield name
+        named = node.child_by_field_name("name")
+        if named is not None and node_text(named) == name:
+            yield named
             value = node.child_by_field_name("value")
-            clauses = [c for c in node.named_children if c.type == "extends_type_clause"]
-            for part in [value] if value is not None else clauses:
-                yield from _read_type_names(part)
+            clauses = [c for c in node.named_children if c.type in _EXTENDS]
+            yield from [value] if value is not None else clauses
 
 
 def _read_type_names(root: Node) -> Iterator[str]:

@@ -330,19 +330,26 @@ def test_an_unknown_name_is_said_where_nothing_allows_it(story: Story, added: st
 
 
 @typed
-@pytest.mark.parametrize(("kind", "count"), [("Shape | undefined", 0), ("Shape", 1)])
-def test_a_class_whose_base_is_wrong_itself_may_have_any_member(
-    story: Story, kind: str, count: int
+@pytest.mark.parametrize(("base", "count"), [("make()", 0), ("Shape", 1)])
+def test_what_a_class_of_plain_javascript_has_from_a_call_is_a_guess(
+    story: Story, base: str, count: int
 ) -> None:
-    shape = "interface Shape { new (): { size: number } }\n"
-    code = "class Part extends make() {\n  sizes() { return this.size; }\n  all() { return this.sized; }\n}\n"
-    before: Files = {**PROJECT, "src/part.ts": ""}
-    found = claims(
-        story, before, {"src/part.ts": f"{shape}declare function make(): {kind};\n{code}"}
-    )
-    assert [c.title for c in found if "does not exist" in c.title] == [
-        "Property `sized` does not exist on type `Part`. Did you mean `size`?"
-    ] * count
+    make = "class Shape { sized() {} }\nconst make = () => Shape;\n"
+    code = f"{make}class Part extends {base} {{\n  all() {{ return this.sizes(); }}\n}}\n"
+    found = claims(story, {"part.js": "\n"}, {"part.js": code})
+    assert [c.rule for c in found] == ["tsc/TS2551"] * count
+
+
+@typed
+@pytest.mark.parametrize(("package", "count"), [("kit", 0), ("./kit", 1)])
+def test_how_a_class_that_a_package_makes_is_constructed_is_not_known(
+    story: Story, package: str, count: int
+) -> None:
+    kit = "export class Base {}\nexport const kit = { of: <T>(): typeof Base => Base };\n"
+    wrong = f"import {{ kit }} from '{package}';\nexport class Wrong extends kit.of<Wrong>() {{}}\n"
+    use = "import * as all from './wrong';\nexport const made = () => [\n  new all.Wrong({ size: 1 })\n];\n"
+    before: Files = {**PROJECT, "src/kit.ts": kit, "src/wrong.ts": wrong, "src/made.ts": "\n"}
+    assert [c.rule for c in claims(story, before, {"src/made.ts": use})] == ["tsc/TS2554"] * count
 
 
 @typed

@@ -72,7 +72,7 @@ _DEFINED_AT_RUN_TIME = (
 )
 _UNKNOWN_NAME = re.compile(r"Cannot find (?:name|namespace) '([\w$]+)'")
 _NO_MEMBER = re.compile(r"does not exist on type '([^'\n]{1,300})'")
-_CLASS_HEADER = re.compile(r"\bclass ([A-Za-z_$][\w$]*)[^{}]*\bextends\b")
+_MADE = re.compile(r"\bnew +((?:[A-Za-z_$][\w$]* *\. *)?[A-Za-z_$][\w$]*)")
 _PACKAGE_EXPORT = re.compile(
     r"[\"'](?![./])[^\"'\n]{1,200}\"?'? has no (?:exported member|default export)"
 )
@@ -92,6 +92,7 @@ _PASSES_ALL = re.compile(
 )
 _MAX_PASSING_MODULES = 50
 _QUOTED = re.compile(r"'([^'\n]{1,2000})'")
+_COUNT_RULES = frozenset({"TS2554", "TS2555"})
 _TYPE_NAME = re.compile(r"(?<![\w$.\"])[A-Z_$][\w$]*(?:\.[\w$]+)?")
 _MAX_TYPE_NAMES = 20
 _REPLACED = "eslint/no-func-assign"
@@ -136,9 +137,7 @@ class ScriptCheckers:
     ) -> ReviewerReport:
         typed = find_program("tsgolint") is not None
         relying = _find_importers(context, checker.head_sources) if typed else []
-        found = _without_members_of_unknown_bases(
-            checker.check(context.head, [*files, *relying]), context
-        )
+        found = checker.check(context.head, [*files, *relying])
         wrong_users = {h.path for h in found if h.path in relying and _is_compiler_error(h)}
 
         @cache
@@ -162,7 +161,7 @@ class ScriptCheckers:
             if not _may_export_more(h, context)
             and not _is_habit(h, own, context)
             and not _is_assigned_before(h, context, of_any_type)
-            and not _names_partial_type(h, partial)
+            and not _names_partial_type(h, context, partial)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
         wanted_hits = [h for h in wrong if not (too_many and _is_compiler_error(h))]
@@ -176,7 +175,7 @@ class ScriptCheckers:
             and _is_compiler_error(h)
             and (h.path, h.line, h.rule) not in known
             and not _may_export_more(h, context)
-            and not _names_partial_type(h, partial)
+            and not _names_partial_type(h, context, partial)
         ]
         claims += _make_importer_claims([*broken, *elsewhere], context)
         what = "the TypeScript compiler and oxlint" if typed else "oxlint"
@@ -475,25 +474,6 @@ def _without_known_names(
             yield hit
 
 
-def _without_members_of_unknown_bases(
-    hits: Sequence[Diagnostic], context: ReviewContext
-) -> list[Diagnostic]:
-    """Without members that a class lacks because the compiler stumbles over what it extends."""
-    headers = {
-        (h.path, m[1])
-        for h in hits
-        if _is_compiler_error(h)
-        for row in (context.head_text(h.path) or "").split("\n")[h.line - 1 : h.line]
-        if (m := _CLASS_HEADER.search(row[:400]))
-    }
-    return [
-        h
-        for h in hits
-        if not (m := _NO_MEMBER.search(h.message))
-        or (h.path, m[1].removeprefix("typeof ")) not in headers
-    ]
-
-
 def _may_export_more(hit: Diagnostic, context: ReviewContext) -> bool:
     """Whether the module that lacks an export passes on all of another one, which is not in the repository."""
     named = _LACKS_EXPORT.search(hit.message)
@@ -534,11 +514,16 @@ def _find_partial_types(context: ReviewContext) -> Callable[[], PartialTypes]:
     return find
 
 
-def _names_partial_type(hit: Diagnostic, partial: Callable[[], PartialTypes]) -> bool:
+def _names_partial_type(
+    hit: Diagnostic, context: ReviewContext, partial: Callable[[], PartialTypes]
+) -> bool:
     """Whether an error of types rests on one of which the compiler knows only a part."""
-    if not _is_compiler_error(hit) or not is_typed_script(hit.path):
+    if not _is_compiler_error(hit):
         return False
     names = {n for part in _QUOTED.findall(hit.message) for n in _TYPE_NAME.findall(part)}
+    if hit.rule in _COUNT_RULES:
+        rows = (context.head_text(hit.path) or "").split("\n")[max(hit.line - 2, 0) : hit.end_line]
+        names |= {n.replace(" ", "") for row in rows for n in _MADE.findall(row[:2000])}
     return any(partial().is_partial(name, hit.path) for name in sorted(names)[:_MAX_TYPE_NAMES])
 
 
@@ -669,7 +654,7 @@ def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) 
             else "which it leaves alone"
         )
         # what the exact readers of imports and calls name as well becomes one finding by its rule
-        calls = first.rule in {"TS2554", "TS2555"}
+        calls = first.rule in _COUNT_RULES
         kind = (
             "removed-still-used" if side == "LEFT" else "broken-caller" if calls else "broken-user"
         )
