@@ -225,6 +225,12 @@ PROJECT: Files = {"tsconfig.json": STRICT, "src/store.ts": STORE, "src/use.ts": 
         ("src/use.ts", "await save", "save", "oxlint/typescript/no-floating-promises"),
         ("src/use.ts", "await save(gone)", "if (save(gone)) return", "tsc/TS2801"),
         ("src/use.ts", "save(gone)", "save('1')", "tsc/TS2345"),
+        (
+            "src/use.ts",
+            "save(gone)",
+            "save(0 as any as Uint8Array)",
+            "tsc/TS2345",
+        ),
         ("src/store.ts", "n: number)", "n: number, m: string)", "contracts/broken-caller"),
         ("src/store.ts", "export const gone = 1;", "", "contracts/removed-still-used"),
     ],

@@ -78,7 +78,7 @@ _PACKAGE_EXPORT = re.compile(
 )
 """A name of a package of this repository, which may pass on what an installed one exports."""
 _UNSURE = re.compile(
-    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional|\bFunction constructor\b|<ArrayBufferLike>',
+    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional|\bFunction constructor\b|<ArrayBufferLike>[^\n]{0,200}<ArrayBuffer>',
     re.IGNORECASE,
 )
 """The module that stands for every package, a type that nothing tells (which counts as a number beside a bigint), code that is made on purpose, buffers whose type another version of the compiler words otherwise, and what the compiler itself says where it is strict."""
