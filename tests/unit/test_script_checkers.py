@@ -463,6 +463,9 @@ def test_a_file_of_empty_lines_is_read_in_linear_time() -> None:
         ("save(1);\nsave(2);\n", "save(1);\nsave(2);\nsave(3);\n", 0),
         ("save(1);\nsave(2);\nawait save(3);\n", "save(1);\nsave(2);\nsave(3);\n", 1),
         ("", "save(3);\n", 1),
+        ("", "export const go = () => {\n  save(3);\n};\n", 0),
+        ("", "export const go = async () => {\n  save(3);\n};\n", 1),
+        ("async () => {\n  await save(3);\n}\n", "() => {\n  save(3);\n}\n", 1),
         ("void save(1);\nvoid save(2);\n", "void save(1);\nvoid save(2);\nsave(3);\n", 1),
     ],
 )

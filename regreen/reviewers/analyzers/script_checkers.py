@@ -23,9 +23,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from regreen.code.file_languages import language_of, parser_for
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
-from regreen.code.symbols import read_outline, read_sources
+from regreen.code.symbols import SCRIPT_FUNCTIONS, read_outline, read_sources
 from regreen.domain.errors import OutsideError
 from regreen.domain.models import Side, SkippedReviewer
 from regreen.languages.script import is_script, is_typed_script, resolve_import
@@ -528,13 +529,15 @@ def _names_partial_type(
 
 
 def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewContext) -> bool:
-    """Whether nobody waits for a promise where the code around does so too, and none was waited for before."""
+    """Whether nobody waits for a promise where nobody did before, and the code around does not either or cannot: its function is not async."""
     if hit.rule != _FLOATING:
         return False
     before = (context.base_text(context.change.by_path[hit.path].old_path) or "").split("\n")
     rows = (context.head_text(hit.path) or "").split("\n")[hit.line - 1 : hit.line]
     if any(f"await {row.strip()}" in old for row in rows for old in before):
         return False
+    if _is_in_function_that_cannot_wait(hit.path, context.head_text(hit.path) or "", hit.line):
+        return True
     others = [
         h
         for h in every
@@ -543,6 +546,16 @@ def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewConte
         and not context.change.by_path[h.path].touches_lines(h.line, h.end_line)
     ]
     return len(others) >= _MIN_HABIT
+
+
+def _is_in_function_that_cannot_wait(path: str, text: str, line: int) -> bool:
+    row = text.split("\n")[line - 1]
+    place = (line - 1, len(row) - len(row.lstrip()))
+    root = parser_for(language_of(path) or "").parse(text.encode("utf-8", "replace")).root_node
+    node = root.named_descendant_for_point_range(place, place)
+    while node is not None and node.type not in SCRIPT_FUNCTIONS:
+        node = node.parent
+    return node is not None and not any(c.type == "async" for c in node.children)
 
 
 def _is_assigned_before(
