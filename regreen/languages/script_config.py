@@ -169,7 +169,6 @@ _DECLARATIONS = frozenset(
         "class",
     }
 )
-_EXTENDS = frozenset({"extends_type_clause", "class_heritage"})
 _OWN_MEMBERS = frozenset(
     {"function_type", "constructor_type", "array_type", "tuple_type", "implements_clause"}
 )
@@ -178,9 +177,9 @@ _OWN_MEMBERS = frozenset(
 class PartialTypes:
     """Tells which types have members or alternatives that a package declares, so that the compiler knows only a part of them.
 
-    An interface or class is one where it extends such a type, an alias where it is made of one. A member of such a type
-    makes nothing partial: it is of any type, which fits everywhere. In plain JavaScript a class is one where it extends
-    what a call gives, whose type is a guess.
+    An interface is one where it extends such a type, an alias where it is made of one. A member of such a type makes
+    nothing partial: it is of any type, which fits everywhere, and so is a class that such a class extends. One that
+    extends what a call gives is partial if the call has such a type; in plain JavaScript it always is: a guess.
     """
 
     def __init__(
@@ -221,9 +220,7 @@ class PartialTypes:
             return False
         root = parser_for(language_of(path) or "").parse(data).root_node
         parts = list(_find_parts(name, root))
-        if not is_typed_script(path) and any(
-            n.type == "call_expression" for part in parts for n in walk_nodes(part)
-        ):
+        if not is_typed_script(path) and any(part.type == "class_heritage" for part in parts):
             return True
         used = [n for part in parts for n in _read_type_names(part)]
         if parts:
@@ -264,8 +261,17 @@ def _find_parts(name: str, root: Node) -> Iterator[Node]:
         if named is not None and node_text(named) == name:
             yield named
             value = node.child_by_field_name("value")
-            clauses = [c for c in node.named_children if c.type in _EXTENDS]
+            clauses = [
+                c
+                for c in node.named_children
+                if c.type == "extends_type_clause"
+                or (c.type == "class_heritage" and any(map(_is_call, walk_nodes(c))))
+            ]
             yield from [value] if value is not None else clauses
+
+
+def _is_call(node: Node) -> bool:
+    return node.type == "call_expression"
 
 
 def _read_type_names(root: Node) -> Iterator[str]:

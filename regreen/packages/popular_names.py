@@ -75,6 +75,11 @@ def is_popular(ecosystem: Ecosystem, name: str) -> bool:
     return normalise_name(ecosystem, name) in popular_names(ecosystem)
 
 
+@cache
+def _popular_scopes(ecosystem: Ecosystem) -> frozenset[str]:
+    return frozenset(name.partition("/")[0] for name in popular_names(ecosystem) if "/" in name)
+
+
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -83,6 +88,8 @@ def find_confusable_package(ecosystem: Ecosystem, name: str) -> LookAlike | None
     plain = normalise_name(ecosystem, name)
     if not plain or plain in popular_names(ecosystem) or not popular_names(ecosystem):
         return None
+    if plain.partition("/")[0] in _popular_scopes(ecosystem):
+        return None  # only the scope's owner publishes there
     same = _names_by_skeleton(ecosystem).get(_fold_lookalikes(plain))
     # Both indexes refuse new names that differ from a known one by separators alone, so one that parts the words of a
     # known one is as old; one that joins them is what people mistype.

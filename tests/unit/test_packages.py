@@ -34,6 +34,7 @@ def test_popular_names_are_known_however_they_are_written(name: str) -> None:
         ("npm", "crossenv", "cross-env"),
         ("npm", "types-node", "@types/node"),
         ("npm", "loadsh", "lodash"),
+        ("npm", "@tpyes/node", "@types/node"),
     ],
 )
 def test_a_name_that_could_be_mistaken_is_named_with_the_one_it_imitates(
@@ -52,6 +53,12 @@ def test_an_old_name_with_capitals_does_not_imitate_itself() -> None:
 def test_a_name_that_parts_the_words_of_a_known_one_does_not_imitate_it() -> None:
     assert is_popular("npm", "isarray")
     assert find_confusable_package("npm", "is-array") is None
+
+
+@pytest.mark.parametrize("name", ["@types/object.assign", "@types/tap", "@babel/cors"])
+def test_a_name_in_the_scope_of_popular_packages_is_their_owners(name: str) -> None:
+    assert not is_popular("npm", name)
+    assert find_confusable_package("npm", name) is None
 
 
 @pytest.mark.parametrize("name", ["acme-internal-billing", "my-company-utils", "zzz", "x", ""])

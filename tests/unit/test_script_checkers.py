@@ -431,6 +431,9 @@ def test_a_type_that_rests_on_one_of_a_package_is_known_in_part(
         ("import { Props } from './barrel';\n", False),
         ("import { Props as P } from './all';\n", False),
         ("import { make } from './part';\n", True),
+        ("import { Base } from 'kit';\nclass Props extends Base {}\n", False),
+        ("import { Base } from 'kit';\nclass Props extends Base.of<Props>() {}\n", True),
+        ("import { of } from './own';\nclass Props extends of<Props>() {}\n", False),
     ],
 )
 def test_a_type_of_the_same_name_elsewhere_is_another_one(code: str, is_partial: bool) -> None:
