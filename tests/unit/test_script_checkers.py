@@ -483,6 +483,19 @@ def test_where_nobody_waits_for_promises_a_new_one_is_no_oversight(
     assert [c.rule for c in found] == ["oxlint/typescript/no-floating-promises"] * count
 
 
+@typed
+@pytest.mark.parametrize(("waits", "count"), [(False, 0), (True, 1)])
+def test_what_other_files_leave_alone_may_be_left_alone(
+    story: Story, waits: bool, count: int
+) -> None:
+    log = "class Log { async warn(text: string) { return text; } }\nexport const log = new Log();\n"
+    begin, call = "import { log } from './log';\n", "await log.warn('a');\n"
+    other = f"{begin}log.warn('a');\nlog.warn('b');\n{call if waits else ''}"
+    before: Files = {**PROJECT, "src/log.ts": log, "src/other.ts": other}
+    found = claims(story, before, {"src/new.ts": f"{begin}log.warn('c');\n"})
+    assert [c.rule for c in found] == ["oxlint/typescript/no-floating-promises"] * count
+
+
 def test_without_the_programs_the_review_says_so(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ _MAX_TYPE_NAMES = 20
 _REPLACED = "eslint/no-func-assign"
 _FLOATING = "typescript/no-floating-promises"
 _MIN_HABIT = 2
+_CALLED = re.compile(rb"(?:[\w$]+\.)?[\w$]+\(")
 _MAY_BE_MISSING = re.compile(r"possibly '(?:undefined|null)|\| (?:undefined|null)'")
 _ASSIGNED = re.compile(
     r"(?<![\w$.])(?<!const )(?<!let )(?<!var )([A-Za-z_$][\w$]*) {0,3}(?:\?\?|\|\|)?=(?![=>])[^\n;]{0,300}\("
@@ -160,7 +161,7 @@ class ScriptCheckers:
             h
             for h in _without_known_names(fresh, own, base)
             if not _may_export_more(h, context)
-            and not _is_habit(h, own, context)
+            and not _is_habit(h, own, context, checker.head_sources)
             and not _is_assigned_before(h, context, of_any_type)
             and not _names_partial_type(h, context, partial)
         ]
@@ -528,8 +529,16 @@ def _names_partial_type(
     return any(partial().is_partial(name, hit.path) for name in sorted(names)[:_MAX_TYPE_NAMES])
 
 
-def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewContext) -> bool:
-    """Whether nobody waits for a promise where nobody did before, and the code around does not either or cannot: its function is not async."""
+def _is_habit(
+    hit: Diagnostic,
+    every: Sequence[Diagnostic],
+    context: ReviewContext,
+    sources: Mapping[str, bytes],
+) -> bool:
+    """Whether nobody waits for a promise where nobody did before, and the code around does not either or cannot: its function is not async.
+
+    The same holds where hardly any other call of the function is waited for.
+    """
     if hit.rule != _FLOATING:
         return False
     before = (context.base_text(context.change.by_path[hit.path].old_path) or "").split("\n")
@@ -537,6 +546,9 @@ def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewConte
     if any(f"await {row.strip()}" in old for row in rows for old in before):
         return False
     if _is_in_function_that_cannot_wait(hit.path, context.head_text(hit.path) or "", hit.line):
+        return True
+    called = _CALLED.search(rows[0][:2000].encode("utf-8", "surrogateescape")) if rows else None
+    if called is not None and _is_rarely_awaited(called[0], sources):
         return True
     others = [
         h
@@ -546,6 +558,15 @@ def _is_habit(hit: Diagnostic, every: Sequence[Diagnostic], context: ReviewConte
         and not context.change.by_path[h.path].touches_lines(h.line, h.end_line)
     ]
     return len(others) >= _MIN_HABIT
+
+
+def _is_rarely_awaited(called: bytes, sources: Mapping[str, bytes]) -> bool:
+    """Whether calls that are written so are left alone twice besides this one, and four times as often as they are awaited."""
+    call = rb"(?:[\w$]+\.){0,4}(?<![\w$])" + re.escape(called)
+    using = [data for data in sources.values() if called in data]
+    alone = sum(len(re.findall(rb"(?m)^[ \t]*+" + call, data)) for data in using)
+    awaited = sum(len(re.findall(rb"\bawait +" + call, data)) for data in using)
+    return alone > max(_MIN_HABIT, 4 * awaited)
 
 
 def _is_in_function_that_cannot_wait(path: str, text: str, line: int) -> bool:
