@@ -295,6 +295,8 @@ def test_a_module_may_pass_on_more_than_the_repository_holds(
         "import express from 'express';\nexpress().get('/', (q: express.Request) => q.body.a.b);\n",
         "process.exit(Buffer.from('a').length);\n",
         "declare const bytes: Uint8Array;\nexport const key: Uint8Array<ArrayBuffer> = bytes;\n",
+        "import ask from 'ask';\nfor (const one of Array.from(ask())) one?.focus();\n",
+        "const on: { key: () => void } = { key() {} };\non.key = async () => { await Promise.resolve(1); };\n",
         "export const isOwn = hasOwnProperty.call({}, 'a');\n",
         "export const compiled = new Function('a', 'return a');\n",
         "export const wait = () => { void Promise.resolve(1); };\n",
@@ -513,6 +515,17 @@ def test_without_the_programs_the_review_says_so(
 def test_an_error_that_a_line_had_before_it_was_edited_is_not_new(story: Story) -> None:
     before = "const n: number = 'a';\nexport const twice = (m: number) => n * m;\n"
     assert claims(story, {"a.ts": before}, {"a.ts": before.replace("'a'", "('a')")}) == []
+
+
+@typed
+@pytest.mark.parametrize(("message", "count"), [("twice('a')", 0), ("twice()", 1)])
+def test_an_error_of_types_that_a_file_has_already_is_not_new(
+    story: Story, message: str, count: int
+) -> None:
+    code = f"const twice = (m: number) => 2 * m;\nexport const all = (m: number) => {message};\n"
+    more = f"{code}export const more = (m: number) => {message};\n"
+    found = claims(story, {"a.ts": code}, {"a.ts": more})
+    assert len(found) == count
 
 
 @typed

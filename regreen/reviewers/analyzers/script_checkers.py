@@ -79,10 +79,10 @@ _PACKAGE_EXPORT = re.compile(
 )
 """A name of a package of this repository, which may pass on what an installed one exports."""
 _UNSURE = re.compile(
-    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional|\bFunction constructor\b|<ArrayBufferLike>[^\n]{0,200}<ArrayBuffer>',
+    r'"\*"|\btype .unknown\b|.number. (?:and|is not assignable to (?:parameter of )?type) .bigint.|.bigint. and .number.|non-Promise value in a boolean conditional|\bFunction constructor\b|<ArrayBufferLike>[^\n]{0,200}<ArrayBuffer>|\btype .\{\}.(?:\. |\.?$)|^Promise-returning function provided to\b',
     re.IGNORECASE,
 )
-"""The module that stands for every package, a type that nothing tells (which counts as a number beside a bigint), code that is made on purpose, buffers whose type another version of the compiler words otherwise, and what the compiler itself says where it is strict."""
+"""The module that stands for every package, a type that nothing tells (which counts as a number beside a bigint, and has no members once it is known not to be missing), a handler that nobody waits for, code that is made on purpose, buffers whose type another version of the compiler words otherwise, and what the compiler itself says where it is strict."""
 _LITERALS = re.compile(r"types '\"[^']{1,400}' and '\"")
 """Two types that are texts: other types of plain JavaScript are guesses."""
 _LACKS_EXPORT = re.compile(
@@ -452,10 +452,16 @@ def _is_declared_otherwise(name: str, text: bytes, start: int) -> bool:
 def _without_known_messages(
     new: Sequence[Diagnostic], every: Sequence[Diagnostic], base: Callable[[], list[Diagnostic]]
 ) -> list[Diagnostic]:
-    """Without errors that a file had as often, in the same words, before the change edited their lines."""
+    """Without errors that a file had as often, in the same words, before the change edited their lines; at all, where they name types, which are others here than where the project compiles."""
     after = Counter((h.path, h.rule, h.message) for h in every)
     before = Counter((h.path, h.rule, h.message) for h in (base() if new else ()))
-    return [h for h in new if after[k := (h.path, h.rule, h.message)] > before[k]]
+
+    def is_known(hit: Diagnostic) -> bool:
+        key = (hit.path, hit.rule, hit.message)
+        names_types = _is_compiler_error(hit) and _QUOTED.search(hit.message) is not None
+        return before[key] >= (1 if names_types else after[key])
+
+    return [h for h in new if not is_known(h)]
 
 
 def _without_known_names(
