@@ -391,6 +391,19 @@ def test_a_value_that_may_be_missing_is_said_unless_it_is_of_any_type(
     assert [c.rule for c in found] == ["tsc/TS2322"] * count
 
 
+@typed
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [("kit.assert(id", 0), ("invariant(\n    id", 0), ("kit.assert(k", 1), ("kit.log(id", 1)],
+)
+def test_a_value_that_may_be_missing_is_said_unless_a_package_asserts_it(
+    story: Story, call: str, count: int
+) -> None:
+    code = f"import kit, {{ invariant }} from 'kit';\nexport function size(k: string, id?: string): number {{\n  {call} !== undefined, 'none');\n  return id.length;\n}}\n"
+    found = claims(story, PROJECT, {"src/size.ts": code})
+    assert [c.rule for c in found] == ["tsc/TS18048"] * count
+
+
 PARTS = """\
 import { Base, Sizes } from './kit';
 import { Plain } from '@/plain';

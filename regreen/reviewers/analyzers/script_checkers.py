@@ -100,7 +100,12 @@ _REPLACED = "eslint/no-func-assign"
 _FLOATING = "typescript/no-floating-promises"
 _MIN_HABIT = 2
 _CALLED = re.compile(rb"(?:[\w$]+\.)?[\w$]+\(")
-_MAY_BE_MISSING = re.compile(r"possibly '(?:undefined|null)|\| (?:undefined|null)'")
+_NOT_NARROWED = re.compile(
+    r"possibly '(?:undefined|null)|\| (?:undefined|null)'|not exist on type '[^'\n]{1,300} \| "
+)
+_ASSERTION = re.compile(
+    r"(?i)[ \t]{0,200}[\w$.]{0,60}?(?:assert|invariant|ensure|must)[\w$.]{0,60}\("
+)
 _ASSIGNED = re.compile(
     r"(?<![\w$.])(?<!const )(?<!let )(?<!var )([A-Za-z_$][\w$]*) {0,3}(?:\?\?|\|\|)?=(?![=>])[^\n;]{0,300}\("
 )
@@ -162,7 +167,7 @@ class ScriptCheckers:
             for h in _without_known_names(fresh, own, base)
             if not _may_export_more(h, context)
             and not _is_habit(h, own, context, checker.head_sources)
-            and not _is_assigned_before(h, context, of_any_type)
+            and not _is_settled_before(h, context, of_any_type)
             and not _names_partial_type(h, context, partial)
         ]
         too_many = sum(map(_is_compiler_error, wrong)) > _MAX_NEW_ERRORS
@@ -585,20 +590,24 @@ def _is_in_function_that_cannot_wait(path: str, text: str, line: int) -> bool:
     return node is not None and not any(c.type == "async" for c in node.children)
 
 
-def _is_assigned_before(
+def _is_settled_before(
     hit: Diagnostic, context: ReviewContext, of_any_type: Callable[[], list[Diagnostic]]
 ) -> bool:
-    """Whether a value may be missing although the function has just assigned it: what it was assigned is of any type."""
-    if not _MAY_BE_MISSING.search(hit.message):
+    """Whether a value may be missing, or another one, although the function has just assigned or asserted it: what did so is of any type."""
+    if not _NOT_NARROWED.search(hit.message):
         return False
     text = context.head_text(hit.path) or ""
     around = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
     rows = text.split("\n")
     used = {*_NAME.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
     before = range(around.start if around else hit.line, hit.line)
-    assigned = [n for n in before if not used.isdisjoint(_ASSIGNED.findall(rows[n - 1]))]
-    return bool(assigned) and any(
-        h.rule in _OF_ANY_TYPE and h.path == hit.path and h.line in assigned for h in of_any_type()
+    settled = {n for n in before if not used.isdisjoint(_ASSIGNED.findall(rows[n - 1]))}
+    for n in before:
+        call = "\n".join(rows[n - 1 : n - 1 + _MAX_CALL_LINES])[:2000].partition(");")[0]
+        if _ASSERTION.match(call) and not used.isdisjoint(_NAME.findall(call)):
+            settled.add(n)
+    return bool(settled) and any(
+        h.rule in _OF_ANY_TYPE and h.path == hit.path and h.line in settled for h in of_any_type()
     )
 
 
