@@ -58,6 +58,8 @@ TYPESCRIPT = Language(
     make_mutants=_MUTANTS,
 )
 
+_PLATFORMS = ("native", "ios", "android", "web")
+"""The forms of a module that React Native chooses from."""
 _SCRIPT_SUFFIXES = (
     ".ts",
     ".tsx",
@@ -169,6 +171,7 @@ def resolve_import(source: str, path: str, files: Container[str]) -> str | None:
         place,
         *(place + s for s in _SCRIPT_SUFFIXES),
         *(f"{place}/index{s}" for s in _SCRIPT_SUFFIXES),
+        *(f"{place}.{p}{s}" for p in _PLATFORMS for s in _SCRIPT_SUFFIXES),
     ]
     if suffix in {".js", ".mjs", ".cjs", ".jsx"}:  # TypeScript imports what it will be compiled to
         options += [stem + s for s in (".ts", ".tsx", ".mts", ".cts")]

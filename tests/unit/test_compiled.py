@@ -113,6 +113,11 @@ SILENT: list[tuple[str, Files, Files]] = [
         {"a.ts": TS.replace("export const unit = 'm';\n", "export * from './c';\n"), "c.ts": "export const unit = 'm';\n"},
     ),
     (
+        "the module has a form for each platform now",
+        {"a.ts": TS, "b.ts": "import { unit } from './a';\n"},
+        {"a.ts": None, "a.native.ts": TS, "a.web.ts": TS},
+    ),
+    (
         "another module of that name is meant",
         {"a/x.ts": TS, "b/x.ts": "export const unit = 1;\n", "b/y.ts": "import { unit } from './x';\n"},
         {"a/x.ts": TS.replace("export const unit = 'm';\n", "")},

@@ -114,6 +114,30 @@ def test_its_harmless_twin_is_not(story: Story, path: str, old: str, new: str) -
     assert rules(story, path, old, new) == set()
 
 
+SWAPPED = "const { reserveStock } = require('./store');\nexports.hold = (warehouse, article) => reserveStock(article, warehouse);\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count"),
+    [
+        ("", SWAPPED, 1),
+        (SWAPPED, SWAPPED, 0),
+        (
+            "",
+            "const gap = (flatA, flatB) => flatA - flatB;\nexports.gap = (a, b) => gap(b, a);\n",
+            0,
+        ),
+    ],
+    ids=["new", "moved", "letters"],
+)
+def test_arguments_that_only_moved_or_are_letters_are_not_swapped(
+    story: Story, old: str, new: str, count: int
+) -> None:
+    story.change({**PROJECT, "lib/old.js": old}, {"lib/old.js": "", "lib/new.js": new})
+    found = ScriptNames().run(story.context()).claims
+    assert [c.rule for c in found] == ["script/swapped-arguments"] * count
+
+
 FORMS = """\
 export function a1(x) {}
 exports.b1 = function (x) {};

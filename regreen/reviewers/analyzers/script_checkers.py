@@ -55,6 +55,7 @@ _MAX_CALL_LINES = 6
 _MAX_NEW_ERRORS = 8
 _MAX_KEPT_BYTES = 4 * 2**20
 _GLOBALS = "regreen-globals.d.ts"
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _KEYWORDS = (
     r"abstract|any|as|async|await|boolean|break|case|catch|class|const|continue|default|delete|do|else|enum|export|extends|"
     r"false|finally|for|from|function|get|if|implements|import|in|instanceof|interface|let|never|new|null|number|object|of|"
@@ -599,7 +600,7 @@ def _is_settled_before(
     text = context.head_text(hit.path) or ""
     around = read_outline(hit.path, text.encode("utf-8", "surrogateescape")).definition_at(hit.line)
     rows = text.split("\n")
-    used = {*_NAME.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
+    used = {*_WORD.findall("\n".join(rows[hit.line - 1 : hit.end_line]))}
     before = range(around.start if around else hit.line, hit.line)
     settled = {n for n in before if not used.isdisjoint(_ASSIGNED.findall(rows[n - 1]))}
     for n in before:
@@ -727,15 +728,15 @@ def _make_importer_claims(broken: Sequence[Diagnostic], context: ReviewContext) 
 
 
 def _find_cause(hit: Diagnostic, context: ReviewContext) -> tuple[str, int, Side, str] | None:
-    """The changed line that shares most names with the error, and the definition around it; None where none shares any."""
+    """The changed line that shares most words with the error, and the definition around it; None where none shares a name."""
     rows = (context.head_text(hit.path) or "").split("\n")
     used = {
-        *_NAME.findall(rows[hit.line - 1][:2000] if hit.line <= len(rows) else ""),
-        *(word for part in _QUOTED.findall(hit.message) for word in _NAME.findall(part)),
+        *_WORD.findall(rows[hit.line - 1][:2000] if hit.line <= len(rows) else ""),
+        *_WORD.findall(hit.message),
     }
     # a call is named some lines before its arguments
-    around = "\n".join(row[:2000] for row in rows[max(hit.line - _MAX_CALL_LINES, 0) : hit.line])
-    near = used | {*_NAME.findall(around)}
+    around = [row[:2000] for row in rows[max(hit.line - _MAX_CALL_LINES, 0) : hit.line]]
+    near = {*_NAME.findall("\n".join([*around, *_QUOTED.findall(hit.message)]))}
     best: tuple[int, tuple[str, int, Side, str]] | None = None
     files = [f for f in context.files if is_script(f.path)]
     imports = [row for row in rows if "from" in row or "require" in row or "import" in row]
@@ -756,7 +757,7 @@ def _find_cause(hit: Diagnostic, context: ReviewContext) -> tuple[str, int, Side
                 holding = [d for d in outline if d.start <= number <= d.end]
                 inner = min(holding, key=lambda d: d.end - d.start, default=None)
                 name = inner.short_name if inner else ""
-                words = {*_NAME.findall(code[number - 1][:2000])}
+                words = {*_WORD.findall(code[number - 1][:2000])}
                 shared = used & words
                 if near.isdisjoint(words | defined):
                     continue

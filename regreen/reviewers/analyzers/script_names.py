@@ -670,7 +670,7 @@ def _find_swapped_arguments(
             ),
             None,
         )
-        if pair is None:
+        if pair is None or _is_in_base(node_text(call.node), program.context):
             continue
         first, second = (node_text(call.arguments[i]) for i in pair)
         defined = (
@@ -691,6 +691,11 @@ def _find_swapped_arguments(
             head=target.shown if target else call.name,
             code=f"{call.name} {first} {second}"[:200],
         )
+
+
+def _is_in_base(code: str, context: ReviewContext) -> bool:
+    """Whether one of the changed files had this code before, so that it only moved."""
+    return any(code in (context.base_text(f.old_path) or "") for f in context.change.files)
 
 
 def _write_call(call: _Call) -> tuple[str, ...]:
@@ -765,7 +770,7 @@ def _find_positions_named_crosswise(
     count = min(len(names), len(parameters))
     for i in range(count):
         for j in range(i + 1, count):
-            if len(parameters[i]) < 3 or len(parameters[j]) < 3 or not (names[i] and names[j]):
+            if min(map(len, (parameters[i], parameters[j], names[i], names[j]))) < 3:
                 continue
             crosswise = _is_named(names[i], parameters[j]) and _is_named(names[j], parameters[i])
             own = _split_words(names[i]) & _split_words(parameters[i]) or _split_words(
