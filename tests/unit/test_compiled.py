@@ -118,6 +118,11 @@ SILENT: list[tuple[str, Files, Files]] = [
         {"a.ts": None, "a.native.ts": TS, "a.web.ts": TS},
     ),
     (
+        "a generic function is what a generic type is of",
+        {"a.ts": "export {};\n"},
+        {"a.ts": "export const all = (() => []) as unknown as Array<<T>(x: T) => T>;\nexport const shifted = 1 << 2;\n"},
+    ),
+    (
         "another module of that name is meant",
         {"a/x.ts": TS, "b/x.ts": "export const unit = 1;\n", "b/y.ts": "import { unit } from './x';\n"},
         {"a/x.ts": TS.replace("export const unit = 'm';\n", "")},

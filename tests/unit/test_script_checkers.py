@@ -574,6 +574,19 @@ def test_a_function_that_replaces_itself_means_to(story: Story, inside: bool, co
 
 
 @typed
+@pytest.mark.parametrize(("named", "count"), [("type save", 0), ("save", 1)])
+def test_a_variable_may_have_the_name_of_an_imported_type(
+    story: Story, named: str, count: int
+) -> None:
+    own = "let save: number;\n" if count == 0 else ""
+    code = f"import {{ {named} }} from './store';\n{own}save = 1;\nexport const n: number = 1;\n"
+    found = claims(story, PROJECT, {"src/n.ts": code})
+    assert [c.rule for c in found if "import" in c.rule] == [
+        "oxlint/eslint/no-import-assign"
+    ] * count
+
+
+@typed
 def test_without_a_configuration_the_compiler_is_strict(story: Story) -> None:
     code = "export const size = (list?: number[]) => list?.length;\n"
     (claim,) = claims(story, {"a.ts": code}, {"a.ts": code.replace("?.length", ".length")})

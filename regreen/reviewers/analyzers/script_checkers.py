@@ -98,6 +98,7 @@ _COUNT_RULES = frozenset({"TS2554", "TS2555"})
 _TYPE_NAME = re.compile(r"(?<![\w$.\"])[A-Z_$][\w$]*(?:\.[\w$]+)?")
 _MAX_TYPE_NAMES = 20
 _REPLACED = "eslint/no-func-assign"
+_IMPORT_REPLACED = "eslint/no-import-assign"
 _FLOATING = "typescript/no-floating-promises"
 _MIN_HABIT = 2
 _CALLED = re.compile(rb"(?:[\w$]+\.)?[\w$]+\(")
@@ -431,7 +432,10 @@ def _parse_row(row: Mapping[str, Any], files: Mapping[str, bytes]) -> Diagnostic
     is_handled = rule == "typescript/no-floating-promises" and b".then(" in statement
     around = read_outline(path, text).definition_at(line) if rule == _REPLACED else None
     replaces_itself = around is not None and around.short_name.encode() == statement
-    if is_declared or is_handled or replaces_itself:
+    variable = rb"\b(?:let|var)\s+%s(?![\w$])" % re.escape(statement[:100])
+    # a type may be imported by the name of a variable
+    is_variable = rule == _IMPORT_REPLACED and re.search(variable, text) is not None
+    if is_declared or is_handled or replaces_itself or is_variable:
         return None
     more = statement.count(b"\n")
     return Diagnostic(

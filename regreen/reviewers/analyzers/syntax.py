@@ -18,6 +18,7 @@ from regreen.code.python_calls import is_module
 from regreen.code.symbols import MAX_PARSED_BYTES
 from regreen.domain.models import UnreadFile
 from regreen.languages.registry import has_capability
+from regreen.languages.script import is_typed_script
 from regreen.reviewers.analyzers import bundled_checkers
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.analyzers.correctness import may_mean_python_2
@@ -122,12 +123,17 @@ def _parser_name(path: str) -> str:
     )
 
 
+_NESTED_GENERIC = re.compile(r"<<(?=[A-Za-z_$][\w$]{0,60}[ ,>])")
+
+
 def _find_first_error(path: str, text: str) -> tuple[int, str] | None:
     if is_readable_document(path):
         return find_syntax_fault(path, text)
     language = language_of(path)
     if language is None:
         return None
+    if is_typed_script(path):  # the grammar takes `Of<<T>(x: T) => T>` for a shift
+        text = _NESTED_GENERIC.sub("< <", text)
     root = parser_for(language).parse(text.encode("utf-8", "surrogateescape")).root_node
     return next(_find_errors(root), (1, "")) if root.has_error else None
 
