@@ -34,7 +34,7 @@ def test_popular_names_are_known_however_they_are_written(name: str) -> None:
         ("npm", "crossenv", "cross-env"),
         ("npm", "types-node", "@types/node"),
         ("npm", "loadsh", "lodash"),
-        ("npm", "@tpyes/node", "@types/node"),
+        ("npm", "@tyqes/node", "@types/node"),
     ],
 )
 def test_a_name_that_could_be_mistaken_is_named_with_the_one_it_imitates(
