@@ -101,7 +101,7 @@ _REPLACED = "eslint/no-func-assign"
 _IMPORT_REPLACED = "eslint/no-import-assign"
 _FLOATING = "typescript/no-floating-promises"
 _MIN_HABIT = 2
-_CALLED = re.compile(rb"(?:[\w$]+\.)?[\w$]+\(")
+_CALLED = re.compile(rb"(?<![\w$])(?:[\w$]++\.)?[\w$]++\(")
 _NOT_NARROWED = re.compile(
     r"possibly '(?:undefined|null)|\| (?:undefined|null)'|not exist on type '[^'\n]{1,300} \| "
 )
