@@ -263,7 +263,7 @@ def test_an_error_of_any_name_is_read_from_a_short_traceback(lines: list[str], k
     for summary in (lines[0], f"{lines[0][:18]}..."):  # pytest cuts it to the width of the terminal
         (failure,) = read_failures(output.format(summary))
         assert failure.kind == kind
-    assert _classify_failure(failure, frozenset()).kind == "crash"
+        assert _classify_failure(failure, frozenset()).kind == "crash"
 
 
 @pytest.mark.parametrize(

@@ -516,9 +516,8 @@ def _import_in_rust(path: str, text: str, new: _Home) -> str:
 
 def _package_of(path: str) -> str:
     """The package of Java that the place of a file stands for, below its folder of sources."""
-    return posixpath.dirname(re.sub(r"^.*?(?:src/(?:main|test)/java|src)/", "", path)).replace(
-        "/", "."
-    )
+    inside = path.partition("/java/")[2] or path.rpartition("src/")[2]
+    return posixpath.dirname(inside).replace("/", ".")
 
 
 def _import_in_java(text: str, name: str, old: str, new: str) -> str:
