@@ -441,6 +441,10 @@ MakeEdits = Callable[[str, Sequence[int]], list[SourceEdit]]
 """Small edits of the given 1-based lines of a text, each of which changes what the code does."""
 
 
+ImportMoved = Callable[[str, str, str, tuple[str, str]], str]
+"""For a file's path and text, a name, and the files that had and have it: the text that imports it from there."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
     """One language's adapter.
@@ -452,6 +456,7 @@ class Language:
         projects: how its projects are set up and tested.
         gaps: the capabilities it lacks. A field that is None belongs to a declared gap.
         compiler: what compiles its files in a box; None where nothing does, or where its checkers do that work.
+        import_moved: None where nothing follows what moved to another file.
     """
 
     title: str
@@ -468,6 +473,7 @@ class Language:
     warm_driver: WarmDriver | None = None
     dependencies: DependencyTools | None = None
     compiler: CompilerTools | None = None
+    import_moved: ImportMoved | None = None
 
     def has(self, capability: Capability) -> bool:
         """Whether the language has a capability."""

@@ -365,3 +365,38 @@ class JavaCompiler:
             if not is_newer and hit not in missing:
                 unresolved = hit.path in lacking and "t.resolve" in hit.rule
                 yield replace(hit, unresolved=unresolved)
+
+
+def import_moved_in_rust(path: str, text: str, name: str, moved: tuple[str, str]) -> str:
+    """The text with a `use` of what lies in another module of its crate now."""
+    (crate, is_here, _), (other, is_there, inside) = (
+        x.rpartition("src/") for x in (path, moved[1])
+    )
+    if not is_here or not is_there or crate != other or not re.search(rf"\b{name}\b", text):
+        return text
+    modules = re.sub(r"(?:^|/)(?:lib|main|mod)$", "", inside.removesuffix(".rs")).split("/")
+    line = "::".join(["use crate", *filter(None, modules), name]) + ";"
+    first = re.search(r"(?m)^(?:use |pub use |mod |fn |pub |struct |enum |const |impl |#\[)", text)
+    at = first.start() if first else len(text)
+    return text if line in text else f"{text[:at]}{line}\n{text[at:]}"
+
+
+def _package_of(path: str) -> str:
+    """The package of Java that the place of a file stands for, below its folder of sources."""
+    inside = path.partition("/java/")[2] or path.rpartition("src/")[2]
+    return posixpath.dirname(inside).replace("/", ".")
+
+
+def import_moved_in_java(path: str, text: str, name: str, moved: tuple[str, str]) -> str:
+    """The text with a class imported from the package that it lies in now."""
+    del path
+    old, new = map(_package_of, moved)
+    own = re.search(r"(?m)^package[ \t]+([\w.]{1,200});[ \t]*\n", text)
+    if not new or new == old or not re.search(rf"\b{name}\b", text) or (own and own[1] == new):
+        return text
+    made = f"import {new}.{name};"
+    was = f"import {old}.{name};"
+    if was in text:
+        return text.replace(was, made)
+    at = own.end() if own else 0
+    return text if made in text else f"{text[:at]}\n{made}\n{text[at:]}"

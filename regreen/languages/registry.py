@@ -22,7 +22,12 @@ from regreen.domain.languages import (
     TestListener,
     TestTools,
 )
-from regreen.languages.compilers import JavaCompiler, RustCompiler
+from regreen.languages.compilers import (
+    JavaCompiler,
+    RustCompiler,
+    import_moved_in_java,
+    import_moved_in_rust,
+)
 from regreen.languages.go import GO
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.edits import make_edits, make_mutants
@@ -72,6 +77,7 @@ JAVA = Language(
     projects=TableProjects("java"),
     coverage=TableCoverage("java"),
     compiler=JavaCompiler(),
+    import_moved=import_moved_in_java,
 )
 _RUST_MUTANTS = TreeMutants(("rust",))
 RUST = Language(
@@ -85,6 +91,7 @@ RUST = Language(
     parses=_RUST_MUTANTS.parses,
     make_mutants=_RUST_MUTANTS,
     compiler=RustCompiler(),
+    import_moved=import_moved_in_rust,
 )
 LANGUAGES: tuple[Language, ...] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST, JAVA)
 DEPENDENCIES: tuple[DependencyTools, ...] = tuple(

@@ -6,6 +6,7 @@ ES modules and CommonJS; a file that may offer more than is seen is `open`.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,45 @@ _GAPS: frozenset[Capability] = frozenset(
         "dependencies",
     }
 )
+_NAMED_IMPORT = re.compile(
+    r"""(?m)^(?P<head>[ \t]*(?:import|export)(?:[ \t]+type)?[ \t]*)\{(?P<names>[^{}]{1,2000})\}(?P<from>[ \t]*from[ \t]*)(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)"""
+)
+
+
+def import_moved(path: str, text: str, name: str, moved: tuple[str, str]) -> str:
+    """The text with a name imported from the file that has it now; `moved` are the old and the new file."""
+    gone, new = moved
+
+    def follow(match: re.Match[str]) -> str:
+        names = [one.strip() for one in match["names"].split(",") if one.strip()]
+        meant = [one for one in names if name in {one, one.partition(" as ")[0].strip()}]
+        if not meant or resolve_import(match["place"], path, {gone}) is None:
+            return match[0]
+        there = write_relative_place(path, new, match["place"])
+        rest = [one for one in names if one not in meant]
+        made = f"{match['head']}{{ {', '.join(meant)} }}{match['from']}{match['quote']}{there}{match['quote']}"
+        if not rest:
+            return made
+        old = match[0].replace(f"{{{match['names']}}}", f"{{ {', '.join(rest)} }}")
+        end = ";" if text[match.end() : match.end() + 1] == ";" else ""
+        return f"{old}{end}\n{made}"
+
+    return _NAMED_IMPORT.sub(follow, text)
+
+
+def write_relative_place(path: str, target: str, like: str) -> str:
+    """The relative place of a file, with an ending where the import that it replaces has one.
+
+    TypeScript's imports may have that of the script which is made of the file: `./a.js` is a.ts.
+    """
+    there = posixpath.relpath(target, posixpath.dirname(path) or ".")
+    if not is_script(like):
+        there = there.rsplit(".", 1)[0].removesuffix("/index")
+    elif made := re.search(r"\.[cm]?js$", like):
+        there = re.sub(r"\.[cm]?tsx?$", made[0], there)
+    return there if there.startswith(".") else f"./{there}"
+
+
 _PROJECTS = TableProjects("javascript")
 _COVERAGE = TableCoverage("javascript")
 _GRAMMARS = ("typescript", "tsx")  # the second reads JSX too
@@ -45,6 +85,7 @@ JAVASCRIPT = Language(
     file_tests=_FILE_TESTS,
     parses=_MUTANTS.parses,
     make_mutants=_MUTANTS,
+    import_moved=import_moved,
 )
 TYPESCRIPT = Language(
     title="TypeScript",
@@ -56,6 +97,7 @@ TYPESCRIPT = Language(
     file_tests=_FILE_TESTS,
     parses=_MUTANTS.parses,
     make_mutants=_MUTANTS,
+    import_moved=import_moved,
 )
 
 _PLATFORMS = ("native", "ios", "android", "web")

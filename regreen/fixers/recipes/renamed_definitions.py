@@ -6,7 +6,6 @@ Python's own callers are followed by its syntax trees (`languages/python/forgott
 from __future__ import annotations
 
 import difflib
-import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,16 +14,14 @@ from regreen.code.paths import is_source
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import Definition, read_outline
 from regreen.domain.ports import Git
-from regreen.languages.script import is_script, resolve_import
+from regreen.languages.registry import find_language
+from regreen.languages.script import is_script, resolve_import, write_relative_place
 
 _SAYS_GONE = re.compile(
     r"(?i)undefined|undeclared|not (?:find|found|defined|declared|a function)|no (?:exported member|such|field|method|function)|does not (?:exist|provide)"
     r"|has no|unresolved|unknown|implicit declaration|cannot find|symbol:|is private|private access|not public|not exported"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]{1,80}")
-_IMPORT = re.compile(
-    r"""(?m)^(?P<head>[ \t]*(?:import|export)(?:[ \t]+type)?[ \t]*)\{(?P<names>[^{}]{1,2000})\}(?P<from>[ \t]*from[ \t]*)(?P<quote>['"])(?P<place>\.{1,2}/[^'"\n]{1,200})(?P=quote)"""
-)
 _NO_MODULE = re.compile(
     r"(?i)cannot find module|could ?n.t resolve|(?:not|failed to) resolve|unresolved"
 )
@@ -178,7 +175,7 @@ def _follow_moves(path: str, text: str, moves: Mapping[str, str], here: Collecti
         target = moves.get(meant, meant) if meant else None
         if target is None:
             return match[0]
-        return f"{match['quote']}{_relative_import_path(path, target, place)}{match['quote']}"
+        return f"{match['quote']}{write_relative_place(path, target, place)}{match['quote']}"
 
     return _RELATIVE_PLACE.sub(follow, text)
 
@@ -473,74 +470,10 @@ def _has_other_uses_of_word(text: str, old: str, named: Collection[int]) -> bool
 
 
 def _redirect_import(path: str, text: str, gone: _Home, new: _Home) -> str:
-    """The text with a name imported from the file that has it now: of a script, of Rust in one crate, or a class of Java."""
-    name = new.definition.short_name
-    if path.endswith(".rs") and new.path.endswith(".rs"):
-        return _import_in_rust(path, text, new)
-    if path.endswith(".java") and new.path.endswith(".java"):
-        return _import_in_java(text, name, _package_of(gone.path), _package_of(new.path))
-    if not is_script(path):
+    """The text with a name imported from the file of its language that has it now."""
+    here, there = find_language(path), find_language(new.path)
+    if here is None or here.import_moved is None or not there:
         return text
-
-    def follow(match: re.Match[str]) -> str:
-        names = [one.strip() for one in match["names"].split(",") if one.strip()]
-        moved = [one for one in names if name in {one, one.partition(" as ")[0].strip()}]
-        if not moved or resolve_import(match["place"], path, {gone.path}) is None:
-            return match[0]
-        there = _relative_import_path(path, new.path, match["place"])
-        rest = [one for one in names if one not in moved]
-        made = f"{match['head']}{{ {', '.join(moved)} }}{match['from']}{match['quote']}{there}{match['quote']}"
-        if not rest:
-            return made
-        old = match[0].replace(f"{{{match['names']}}}", f"{{ {', '.join(rest)} }}")
-        end = ";" if text[match.end() : match.end() + 1] == ";" else ""
-        return f"{old}{end}\n{made}"
-
-    return _IMPORT.sub(follow, text)
-
-
-def _import_in_rust(path: str, text: str, new: _Home) -> str:
-    """The text with a `use` of what lies in another module of its crate now."""
-    (crate, is_here, _), (other, is_there, inside) = (
-        x.rpartition("src/") for x in (path, new.path)
-    )
-    word = new.definition.short_name
-    if not is_here or not is_there or crate != other or not re.search(rf"\b{word}\b", text):
+    if there.import_moved is not here.import_moved:
         return text
-    modules = re.sub(r"(?:^|/)(?:lib|main|mod)$", "", inside.removesuffix(".rs")).split("/")
-    line = "::".join(["use crate", *filter(None, modules), word]) + ";"
-    first = re.search(r"(?m)^(?:use |pub use |mod |fn |pub |struct |enum |const |impl |#\[)", text)
-    at = first.start() if first else len(text)
-    return text if line in text else f"{text[:at]}{line}\n{text[at:]}"
-
-
-def _package_of(path: str) -> str:
-    """The package of Java that the place of a file stands for, below its folder of sources."""
-    inside = path.partition("/java/")[2] or path.rpartition("src/")[2]
-    return posixpath.dirname(inside).replace("/", ".")
-
-
-def _import_in_java(text: str, name: str, old: str, new: str) -> str:
-    """The text with a class imported from the package that it lies in now."""
-    own = re.search(r"(?m)^package[ \t]+([\w.]{1,200});[ \t]*\n", text)
-    if not new or new == old or not re.search(rf"\b{name}\b", text) or (own and own[1] == new):
-        return text
-    made = f"import {new}.{name};"
-    was = f"import {old}.{name};"
-    if was in text:
-        return text.replace(was, made)
-    at = own.end() if own else 0
-    return text if made in text else f"{text[:at]}\n{made}\n{text[at:]}"
-
-
-def _relative_import_path(path: str, target: str, like: str) -> str:
-    """The relative place of a file, with an ending where the import that it replaces has one.
-
-    TypeScript's imports may have that of the script which is made of the file: `./a.js` is a.ts.
-    """
-    there = posixpath.relpath(target, posixpath.dirname(path) or ".")
-    if not is_script(like):
-        there = there.rsplit(".", 1)[0].removesuffix("/index")
-    elif made := re.search(r"\.[cm]?js$", like):
-        there = re.sub(r"\.[cm]?tsx?$", made[0], there)
-    return there if there.startswith(".") else f"./{there}"
+    return here.import_moved(path, text, new.definition.short_name, (gone.path, new.path))
