@@ -29,7 +29,13 @@ from regreen.bisect.commit_runner import (
     compile_signature,
 )
 from regreen.bisect.proof import CulpritProof, changed_source_paths, count_outcomes, prove_culprit
-from regreen.bisect.result import Bisection, BisectionOutcome, BlamedDependency, CulpritVerification
+from regreen.bisect.result import (
+    STOPPED_AT_LIMIT,
+    Bisection,
+    BisectionOutcome,
+    BlamedDependency,
+    CulpritVerification,
+)
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import CulpritSearch, calibrate_probability
 from regreen.bisect.session import BisectSession, SearchLimit, SearchView
@@ -445,7 +451,7 @@ class _BisectionRun:
 
     def stop_at_limit(self) -> Bisection:
         """The result so far, where a setup or a run was killed because the time was over."""
-        self.notes.append("stopped at the time limit")
+        self.notes.append(STOPPED_AT_LIMIT)
         outcome: BisectionOutcome = "undecided" if self.is_reproduced else "not_reproduced"
         return self._assemble_result(self.session, outcome, None)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+STOPPED_AT_LIMIT = "stopped at the time limit"
+"""The note of a result that the time limit cut short."""
+
 BisectionOutcome = Literal["found", "narrowed", "none", "before", "undecided", "not_reproduced"]
 RunOutcome = Literal["fail", "pass", "untestable", "infra"]
 RunPart = Literal["search", "proof", "revert", "suspect", "package", "interpreter"]

@@ -54,7 +54,7 @@ _NARROWEST, _WIDEST = 8, 40  # of them side by side
 
 
 def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str:
-    from regreen.bisect.result import Bisection, FailureRates, SearchedRange
+    from regreen.bisect.result import STOPPED_AT_LIMIT, Bisection, FailureRates, SearchedRange
     from regreen.runs.trial import Trial
 
     late = Bisection(
@@ -75,7 +75,7 @@ def _answer_late(options: Mapping[str, Any], reason: str, seconds: float) -> str
         seconds=seconds,
         command=Trial(options["argv"]).command_line,
         find_fix=options["find_fix"],
-        notes=(reason,),
+        notes=(STOPPED_AT_LIMIT, reason),
     )
     return _format_result(late, options["form"])
 

@@ -182,6 +182,17 @@ def test_a_wrong_test_is_left_alone(repository: Repository) -> None:
     assert (code, document["outcome"], document["patch"]) == (1, "gave_up", None)
 
 
+def test_an_edit_after_which_the_command_waits_does_not_use_up_the_time(tmp_path: Path) -> None:
+    sandbox_or_skip()
+    made = Repository(tmp_path / "repo")
+    check = "if [ -e src/foo-bar.js ]; then exec sleep 500; fi\necho \"src/foo_bar.js:1:1: error: the file name should be 'foo-bar.js'\"\nexit 1\n"
+    made.commit("start", {"src/foo_bar.js": "const one = 1;\n", "run.sh": check})
+    _, printed, _ = regreen("fix", "--repo", str(made.path), "--no-model", "--max-minutes", "0.7", "--rungs", "recipe,revert", "--format", "json", "--", "sh", "run.sh")  # fmt: skip
+    document = json.loads(printed)
+    assert document["outcome"] == "gave_up", "the next rung still has its time"
+    assert [one["rung"] for one in document["attempts"]] == ["recipe", "revert"]
+
+
 def test_imports_that_nobody_uses_go(repository: Repository) -> None:
     repository.commit("import", {"pkg/more.py": "import os\n"})
     code, _, _ = regreen(

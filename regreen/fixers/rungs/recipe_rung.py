@@ -658,6 +658,7 @@ def _make_patch(case: RepairCase, changed: Mapping[str, bytes | None]) -> str:
 _MOST_EDITS = 16  # of one error
 _MOST_ROUNDS = 6  # errors, one after the other
 _BOXES = 2  # at a time
+_LEAST_RUN_SECONDS = 10.0
 _TIME_SHARE = 0.25  # of the time that is left
 _MOST_SECONDS = 150.0
 # pytest, node and vitest, jest, Rust, Go, JUnit
@@ -723,8 +724,11 @@ def _run_each(
         if case.stop.now() > ends:
             return
         some = every[at : at + _BOXES]
+        # an edit may make a command wait for ever
+        limit = min(case.trial.timeout, max(_LEAST_RUN_SECONDS, ends - case.stop.now()))
+        trial = replace(case.trial, timeout=limit)
         with ContextThreadPool(_BOXES) as pool:
-            runs = [pool.submit(_run_with_edits, case, one.texts, modes) for one in some]
+            runs = [pool.submit(_run_with_edits, case, trial, one.texts, modes) for one in some]
         yield from ((one, run.result()) for one, run in zip(some, runs, strict=True))
 
 
@@ -733,7 +737,7 @@ def _read_edited(edited: Mapping[str, str | None], read: ReadText, path: str) ->
 
 
 def _run_with_edits(
-    case: RepairCase, texts: Mapping[str, str | None], modes: Mapping[str, str]
+    case: RepairCase, trial: Trial, texts: Mapping[str, str | None], modes: Mapping[str, str]
 ) -> CommandRun:
     """Run the command once in a fresh sandbox of the environment that there is; nothing is set up for the edits."""
     with case.open_box() as box:
@@ -743,7 +747,7 @@ def _run_with_edits(
         script = f"rm -f -- {shlex.join(gone)}; chmod +x -- {shlex.join(started)}"
         if gone or started:
             box.run(("sh", "-c", script), timeout=30, env={}, cancel=case.stop.cancel)
-        return run_in_box(box, case.trial, cancel=case.stop.cancel)
+        return run_in_box(box, trial, cancel=case.stop.cancel)
 
 
 _WITH_PLACE = re.compile(r"\.\w{1,8}\W{1,4}(?:line |on line |at )?\d")
