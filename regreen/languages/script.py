@@ -54,7 +54,16 @@ def import_moved(path: str, text: str, name: str, moved: tuple[str, str]) -> str
         end = ";" if text[match.end() : match.end() + 1] == ";" else ""
         return f"{old}{end}\n{made}"
 
-    return _NAMED_IMPORT.sub(follow, text)
+    followed = _NAMED_IMPORT.sub(follow, text)
+    first = _NAMED_IMPORT.search(text)
+    is_used = re.search(rf"(?<![\w$.]){re.escape(name)}(?![\w$])", text) is not None
+    if followed != text or path != gone or not is_used or first is None:
+        return followed
+    # the file that it left never imported it
+    quote, there = first["quote"], write_relative_place(path, new, first["place"])
+    end = ";" if text[first.end() : first.end() + 1] == ";" else ""
+    made = f"import {{ {name} }} from {quote}{there}{quote}{end}\n"
+    return f"{text[: first.start()]}{made}{text[first.start() :]}"
 
 
 def write_relative_place(path: str, target: str, like: str) -> str:

@@ -353,3 +353,24 @@ def test_the_value_that_a_commit_gave_to_all_other_calls_is_given_to_a_forgotten
     assert found is not None
     assert found.is_guess
     assert found.texts == {"radix.go": text.format("s string", "s", "s", "s")}
+
+
+def test_a_function_that_lies_in_another_file_now_is_not_given_back(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"tax.go": GO_USE % GO_HELPER, "low/low.go": "package low\n"})
+    moved = "package low\n\n" + GO_HELPER.replace("return a", "return b")
+    rev = repository.commit("move", {"tax.go": GO_USE % "", "low/low.go": moved})
+    said = "./tax.go:4:30: undefined: low\n"
+    found = follow_change(repository.open(), rev, None, said, {"tax.go": {4}})
+    assert found is None
+
+
+def test_the_file_that_a_function_left_imports_it(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    text = "import { one } from './one.js';\n\n%sexport const two = twice(one());\n"
+    repository.commit("start", {"src/use.ts": text % f"{SUMS}\n", "src/one.ts": ONE})
+    rev = repository.commit("move", {"src/use.ts": text % "", "src/lib/sums.ts": SUMS})
+    said = "src/use.ts(3,20): error TS2304: Cannot find name 'twice'.\n"
+    found = follow_change(repository.open(), rev, None, said, {"src/use.ts": {3}})
+    assert found is not None
+    assert found.texts == {"src/use.ts": "import { twice } from './lib/sums.js';\n" + text % ""}

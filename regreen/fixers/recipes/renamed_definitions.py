@@ -193,6 +193,12 @@ def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> 
         paths = [x for x in git.changed_paths(commit.sha) if is_source(x) and not is_module(x)]
         changed: dict[str, str] = {}
         names: set[str] = set()
+        anywhere = {  # what moved is not gone
+            one.short_name
+            for path in paths[:_MAX_PATHS]
+            if len(data := git.show(commit.sha, path) or b"") <= _MAX_BYTES
+            for one in read_outline(path, data).definitions
+        }
         for path in paths[:_MAX_PATHS] if commit.parents else ():
             versions = [git.show(at, path) for at in (commit.parents[0], commit.sha, rev)]
             if any(data is None or len(data) > _MAX_BYTES for data in versions):
@@ -200,7 +206,9 @@ def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> 
             old, new, now = (data or b"" for data in versions)
             here = {one.short_name for one in read_outline(path, now).definitions}
             gone = [
-                one for one in read_outline(path, old).definitions if one.short_name in words - here
+                one
+                for one in read_outline(path, old).definitions
+                if one.short_name in words - here - anywhere
             ]
             hidden = [x for x in read_outline(path, new).definitions if x.short_name in words]
             texts = [x.decode("utf-8", "surrogateescape").split("\n") for x in (old, new, now)]
