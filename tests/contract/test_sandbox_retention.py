@@ -47,6 +47,15 @@ def test_nothing_is_left_of_a_setup_that_failed_in_folders_that_it_closed(tmp_pa
     assert [*tmp_path.rglob("unfinished/*/*")] == []
 
 
+def test_what_another_process_removed_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    sandbox_or_skip("bwrap")
+    sandbox = BwrapSandbox.connect(tmp_path)
+    sandbox.prepare(EnvSpec(setup="true"), ())
+    listed = sandbox.list_environments()
+    assert sandbox.remove(listed) == listed
+    assert sandbox.remove(listed) == []
+
+
 @pytest.mark.slow
 def test_an_environment_that_nobody_used_for_a_month_goes(
     kept: tuple[DockerSandbox | BwrapSandbox, Path], tmp_path: Path

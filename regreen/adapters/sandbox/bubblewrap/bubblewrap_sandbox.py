@@ -210,10 +210,11 @@ class BwrapSandbox:
                 self._ledger.lock_for_build(env.name),
                 self._ledger.lock_if_unused(env.name) as free,
             ):
-                if free:
+                directory = self._environment_directory(env.name)
+                if free and directory.is_dir():  # another process may have removed it meanwhile
                     unfinished = self._unfinished_directory(env.name)
                     unfinished.parent.mkdir(parents=True, exist_ok=True)
-                    self._environment_directory(env.name).rename(unfinished)
+                    directory.rename(unfinished)
                     self._discard_unfinished(env.name, choose_python(None))
                     self._ledger.forget_environment(env.name)
                     removed.append(env)
