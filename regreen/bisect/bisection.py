@@ -21,7 +21,6 @@ from regreen.bisect.commit_graph import (
     refuse_missing_content,
 )
 from regreen.bisect.commit_runner import (
-    MISSING_TOOL,
     CommitRunner,
     FailureJudge,
     PairedRunner,
@@ -237,7 +236,7 @@ def _misses_the_same(first: CommitRun, second: CommitRun) -> bool:
     """Whether both lack the same module, or the same program."""
     one, other = first.signature, second.signature
     if one is None or other is None:
-        return MISSING_TOOL in first.reason and first.reason == second.reason
+        return first.missing_tool == second.missing_tool != ""
     return one.kind == "ModuleNotFoundError" and matches_any(one, [other])
 
 

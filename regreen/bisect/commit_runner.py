@@ -109,8 +109,12 @@ class TrialRunner:
         with self._lock:
             self.environments.add(env.key)
         ran, reason = _classify_result(result)
-        if tool := find_missing_tool(self.trial.command, result):
-            ran, reason = "untestable", f"{tool} {MISSING_TOOL}"
+        tool = find_missing_tool(self.trial.command, result)
+        if tool:
+            ran, reason = (
+                "untestable",
+                f"{tool} is not installed; --setup or tests.setup says what installs it",
+            )
         signature = signatures.read_signature(result) if ran == "fail" else None
         if signature and self.wanted and self.wanted.search(f"{result.stdout}\n{result.stderr}"):
             reason = _SIGNATURE_MATCHED
@@ -119,6 +123,7 @@ class TrialRunner:
             signature=signature,
             python=env.python,
             inside=result.seconds,
+            missing_tool=tool or "",
         )
 
     def _make_run(self, sha: str, ran: RunVerdict, started: float, reason: str) -> CommitRun:
@@ -158,7 +163,6 @@ class FailureJudge:
         return replace(self, wanted=(*self.wanted, run.signature))
 
 
-MISSING_TOOL = "is not installed; --setup or tests.setup says what installs it"
 _SIGNATURE_MATCHED = "its output matches --signature"
 
 

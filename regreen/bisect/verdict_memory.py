@@ -38,7 +38,8 @@ class CommitRun:
     """One run of the command at one commit before it is judged: "fail" is any failure.
 
     `inside` is the command's own time in seconds, without its box; `used`: the box had run other commits;
-    `elsewhere`: the run was CI's, so a failure of another kind does not make the commit untestable here.
+    `elsewhere`: the run was CI's, so a failure of another kind does not make the commit untestable here. `missing_tool`
+    is a program that the box lacks; a run that was remembered does not say it.
     """
 
     sha: str
@@ -51,6 +52,7 @@ class CommitRun:
     inside: float = 0.0
     used: bool = False
     elsewhere: bool = False
+    missing_tool: str = ""
 
     def to_line(self) -> str:
         """Serialize for `VerdictMemory`, without credentials."""

@@ -438,17 +438,19 @@ def test_packages_are_installed_where_one_of_their_scripts_fails(
     assert (code, document["outcome"]) == (0, "already_green")
 
 
+STALE_LOCK = json.dumps({"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}})
+
+
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
 @pytest.mark.parametrize(("step", "outcome"), [("npm ci", "fixed"), ("npm install", "already_green")])  # fmt: skip
 def test_a_lock_that_the_workflow_refuses_is_not_called_green(
     tmp_path: Path, step: str, outcome: str
 ) -> None:
-    stale = {"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
     workflow = f"on: push\njobs:\n  test:\n    steps:\n      - run: {step}\n      - run: npm test\n"
     made = Repository(tmp_path / "repo")
     made.commit("start", {
         "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
-        "package-lock.json": json.dumps(stale),
+        "package-lock.json": STALE_LOCK,
         "dep/package.json": '{"name": "dep", "version": "1.0.0", "scripts": {"postinstall": "echo > built.js"}}',
         "dep/index.js": "", "a.js": 'require("dep/built.js")\n',
         ".github/workflows/ci.yml": workflow,
@@ -461,11 +463,10 @@ def test_a_lock_that_the_workflow_refuses_is_not_called_green(
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
 def test_a_lock_that_the_command_itself_refuses_is_repaired(tmp_path: Path) -> None:
-    stale = {"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
     made = Repository(tmp_path / "repo")
     made.commit("start", {
         "web/package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
-        "web/package-lock.json": json.dumps(stale),
+        "web/package-lock.json": STALE_LOCK,
         "web/dep/package.json": '{"name": "dep", "version": "1.0.0"}', "web/dep/index.js": "",
         "web/a.js": 'require("dep")\n',
     })  # fmt: skip
@@ -478,11 +479,10 @@ def test_a_lock_that_the_command_itself_refuses_is_repaired(tmp_path: Path) -> N
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine")
 def test_a_patch_is_judged_beside_a_lock_that_the_workflow_refuses(tmp_path: Path) -> None:
-    stale = {"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
     made = Repository(tmp_path / "repo")
     made.commit("start", {
         "package.json": '{"name": "shop", "scripts": {"test": "node a.js"}, "dependencies": {"dep": "file:dep"}}',
-        "package-lock.json": json.dumps(stale), "a.js": 'require("dep")\n',
+        "package-lock.json": STALE_LOCK, "a.js": 'require("dep")\n',
         "dep/package.json": '{"name": "dep", "version": "1.0.0"}', "dep/index.js": "",
         ".github/workflows/ci.yml": "on: push\njobs:\n  test:\n    steps:\n      - run: npm ci\n",
     })  # fmt: skip

@@ -122,6 +122,22 @@ def _complete(
     return done.trial, ledger.asked, done.notes
 
 
+def test_what_a_command_installs_first_is_its_setup_where_nothing_is_inferred(
+    shop: Checkout,
+) -> None:
+    rev = shop.commit("base", **{"README.md": "# Shop"})
+    call = Trial(("sh", "-c", "cd web && pip install zz-own && ./check"))
+    done, asked, _ = _complete(shop, call, rev, repo_config.TestsConfig())
+    assert (done.setup, done.command_line) == (
+        "(cd web && pip install zz-own)",
+        "cd web && ./check",
+    )
+    assert (asked, done.rules.trusts_command) == ([], call.rules.trusts_command)
+    titled = replace(call, title="pip install zz-own && a step of a job")
+    done, _, _ = _complete(shop, titled, rev, repo_config.TestsConfig())
+    assert (done.setup, done.command) == (None, call.command), "a title is no script"
+
+
 @pytest.mark.parametrize(
     "image",
     [
