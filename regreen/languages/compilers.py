@@ -372,7 +372,12 @@ def import_moved_in_rust(path: str, text: str, name: str, moved: tuple[str, str]
     (crate, is_here, _), (other, is_there, inside) = (
         x.rpartition("src/") for x in (path, moved[1])
     )
-    if not is_here or not is_there or crate != other or not re.search(rf"\b{name}\b", text):
+    if (
+        not is_here
+        or not is_there
+        or crate != other
+        or not re.search(rf"\b{re.escape(name)}\b", text)
+    ):
         return text
     modules = re.sub(r"(?:^|/)(?:lib|main|mod)$", "", inside.removesuffix(".rs")).split("/")
     line = "::".join(["use crate", *filter(None, modules), name]) + ";"
@@ -392,7 +397,12 @@ def import_moved_in_java(path: str, text: str, name: str, moved: tuple[str, str]
     del path
     old, new = map(_package_of, moved)
     own = re.search(r"(?m)^package[ \t]+([\w.]{1,200});[ \t]*\n", text)
-    if not new or new == old or not re.search(rf"\b{name}\b", text) or (own and own[1] == new):
+    if (
+        not new
+        or new == old
+        or not re.search(rf"\b{re.escape(name)}\b", text)
+        or (own and own[1] == new)
+    ):
         return text
     made = f"import {new}.{name};"
     was = f"import {old}.{name};"

@@ -1,4 +1,4 @@
-"""Follows a definition that a commit renamed, moved, or gave or took a parameter to the places that a compiler names, and gives back one that it took away.
+"""Follows a definition that a commit renamed, moved, or gave or took a parameter to the places that a compiler names, and gives back one that it took away, in any language with outlines.
 
 Python's own callers are followed by its syntax trees (`languages/python/forgotten_callers`).
 """
@@ -211,6 +211,8 @@ def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> 
                 if one.short_name in words - here - anywhere
             ]
             hidden = [x for x in read_outline(path, new).definitions if x.short_name in words]
+            if not gone and not hidden:
+                continue
             texts = [x.decode("utf-8", "surrogateescape").split("\n") for x in (old, new, now)]
             text, given_back = _undo_deletions(texts, gone, hidden)
             if given_back:
@@ -479,9 +481,8 @@ def _has_other_uses_of_word(text: str, old: str, named: Collection[int]) -> bool
 
 def _redirect_import(path: str, text: str, gone: _Home, new: _Home) -> str:
     """The text with a name imported from the file of its language that has it now."""
-    here, there = find_language(path), find_language(new.path)
-    if here is None or here.import_moved is None or not there:
+    own, other = find_language(path), find_language(new.path)
+    follow = own.import_moved if own else None
+    if follow is None or other is None or other.import_moved is not follow:
         return text
-    if there.import_moved is not here.import_moved:
-        return text
-    return here.import_moved(path, text, new.definition.short_name, (gone.path, new.path))
+    return follow(path, text, new.definition.short_name, (gone.path, new.path))
