@@ -441,7 +441,7 @@ class Investigation:
         """Count a run for each watched test; on the base a failure counts only where it is one seen on head."""
         for name, one in self._tests.items():
             signature = self._read_test_signature(name, run, place)
-            outcome = _find_test_outcome(name, run)
+            outcome = find_test_outcome(name, run)
             if outcome is None:
                 continue
             failed = outcome == "fail"
@@ -548,7 +548,7 @@ class Investigation:
     def _tells_outcome_of_test(self, name: str, run: CommandRun, place: Place) -> bool:
         """Whether a run says how a test ends; on head it does not where it fails in another way, as what cannot start does."""
         outcome, signature, head = (
-            _find_test_outcome(name, run),
+            find_test_outcome(name, run),
             self._read_test_signature(name, run, place),
             self._tests[name].head,
         )
@@ -817,7 +817,7 @@ class Investigation:
         return RedCause(verdict, reason, do, tuple(self._runs), capsule=capsule)
 
 
-def _find_test_outcome(name: str, run: CommandRun) -> str | None:
+def find_test_outcome(name: str, run: CommandRun) -> str | None:
     """How a test ended in a run: "fail", "pass", or None where it did not run."""
     if not run.is_conclusive:
         return None

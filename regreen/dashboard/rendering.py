@@ -23,6 +23,7 @@ from regreen.bot.messages.causes import is_unreproduced, may_be_made_flaky
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
+from regreen.reviewers.summary import describe_on_base
 from regreen.secrets.redaction import redact_secrets
 
 RESULT_TITLES = {
@@ -237,6 +238,7 @@ def _make_environment() -> Environment:
         finalize=lambda value: "" if value is None else value,
     )
     environment.globals |= {
+        "describe_on_base": describe_on_base,
         "enumerate": enumerate,
         "form_token_field": FORM_TOKEN_FIELD,
         "format_subject": format_subject,

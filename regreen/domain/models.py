@@ -5,6 +5,7 @@ Names equal the keys of the JSON documents in docs/interface.md, so that `datacl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -164,12 +165,14 @@ class ReviewTestRun:
     """How the change's tests ended in the review's sandbox; `failures` are those that the output names.
 
     `fail_on_base` names those that fail at the merge base too; "" stands for the command, where no failure has a name.
+    `others_on_base` says what is known there of each other one: "passes", "fails otherwise" or "not run".
     """
 
     command: str
     exit_code: int | None
     failures: tuple[Failure, ...]
     fail_on_base: tuple[str, ...] = ()
+    others_on_base: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failing(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from regreen.code.diff import FileChange
@@ -193,6 +193,13 @@ def describe_coverage(report: CoverageReport, tests: ReviewTestRun | None) -> st
         by = f", by tests of which {count} fail{'s' if count == 1 else ''}" if count else ""
         by = by or ", by tests that fail"
     return f"Test coverage of new lines: {share}% ({report.covered} of {report.new_lines}){by}."
+
+
+def describe_on_base(test: str, fail_on_base: Collection[str], others: Mapping[str, str]) -> str:
+    """What is known of a failing test at the merge base, to follow its name; "" where nothing was recorded."""
+    if test in fail_on_base:
+        return "; fails at the merge base too"
+    return f"; {others[test]} at the merge base" if test in others else ""
 
 
 def list_unreviewed(review: Review) -> list[tuple[str, str]]:

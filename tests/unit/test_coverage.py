@@ -97,6 +97,7 @@ def test_what_fails_without_the_change_too_is_not_charged_to_it(
     assert result.tests is not None
     assert len(result.tests.failing) == 2
     assert result.tests.fail_on_base == ("tests.test_price.PriceTest.test_old",)
+    assert result.tests.others_on_base == {"tests.test_price.PriceTest.test_it": "passes"}
     assert result.summary.startswith("The tests fail (2 tests: ")
     assert (result.risk, result.scores["correctness"]) == ("high", 40)
 
@@ -115,21 +116,22 @@ class FirstTest(unittest.TestCase):
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize(
-    ("test", "before", "after"),
+    ("test", "before", "after", "there"),
     [
         # alone, the test fails for what does not run before it, with the same words
-        (_FIRST_MADE, "MADE = []\n\ndef price(n):\n    return n\n", "MADE = []\n\ndef price(n):\n    return n + 1\n"),
+        (_FIRST_MADE, "MADE = []\n\ndef price(n):\n    return n\n", "MADE = []\n\ndef price(n):\n    return n + 1\n", "passes"),
         # without the change it fails for something else
         (
             "import unittest\nfrom shop import price\n\nclass FirstTest(unittest.TestCase):\n    def test_b(self):\n        self.assertEqual(price.price(2), 2)\n",
             "def price(n):\n    return undefined\n",
             "def price(n):\n    return n + 1\n",
+            "fails otherwise",
         ),
     ],
     ids=["fails alone", "fails otherwise"],
 )  # fmt: skip
 def test_what_does_not_fail_alike_without_the_change_is_charged_to_it(
-    story: Story, sandbox: Sandbox, test: str, before: str, after: str
+    story: Story, sandbox: Sandbox, *, test: str, before: str, after: str, there: str
 ) -> None:
     files = {"shop/__init__.py": "", "tests/__init__.py": "", "tests/test_price.py": test}
     story.change({**files, "shop/price.py": before}, {"shop/price.py": after})
@@ -138,6 +140,21 @@ def test_what_does_not_fail_alike_without_the_change_is_charged_to_it(
     assert result.tests is not None
     assert result.tests.failing == ("tests/test_price.py::FirstTest::test_b",)
     assert (result.tests.fail_on_base, result.scores["correctness"]) == ((), 40)
+    assert result.tests.others_on_base == {"tests/test_price.py::FirstTest::test_b": there}
+
+
+@pytest.mark.sandbox
+def test_a_failing_test_that_the_merge_base_lacks_was_not_run_there(
+    story: Story, sandbox: Sandbox
+) -> None:
+    test = "import unittest\n\nclass NewTest(unittest.TestCase):\n    def test_it(self):\n        self.fail()\n"
+    story.change(
+        BEFORE, {"shop/price.py": AFTER, "tests/__init__.py": "", "tests/test_new.py": test}
+    )
+    run = Trial(("python3", "-m", "unittest", "tests.test_new"), timeout=120)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.tests is not None
+    assert set(result.tests.others_on_base.values()) == {"not run"}
 
 
 @pytest.mark.sandbox

@@ -294,6 +294,23 @@ def test_who_broke_failing_tests_is_what_the_review_leads_to() -> None:
         assert leads in messages.review_body(replace(_CLEAN, tests=tests))
 
 
+def test_each_failing_test_says_what_it_does_at_the_merge_base() -> None:
+    tests = replace(_FAILED, fail_on_base=("test_a",), others_on_base={"test_b": "passes"})
+    whole = replace(_FAILED, failures=(), others_on_base={"": "passes"})
+    for shown in (
+        messages.review_body(replace(_CLEAN, tests=tests)),
+        messages.review_check(
+            replace(_CLEAN, tests=tests), RepoConfig(), external_id="x", details_url=""
+        ).summary,
+    ):
+        assert "- `test_a` AssertionError: 1 != 3; fails at the merge base too\n" in (shown or "")
+        assert "- `test_b` E; passes at the merge base\n" in (shown or "")
+    said = "`pytest -q` ends with exit code 1 at this commit; passes at the merge base."
+    assert said in messages.review_body(replace(_CLEAN, tests=whole))
+    stored_before = messages.review_body(replace(_CLEAN, tests=_FAILED))
+    assert "merge base" not in stored_before
+
+
 def test_what_the_change_does_is_a_paragraph_of_its_own() -> None:
     told = replace(_REVIEW, summary="1 finding: high, X.\n\nRefunds.\n\nReviewed 1 of 1 file.")
     check = messages.review_check(told, RepoConfig(), external_id="x", details_url="")

@@ -39,6 +39,7 @@ from regreen.domain.state_records import Dismissal, PostedFinding
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import (
     describe_coverage,
+    describe_on_base,
     describe_open,
     describe_result,
     find_worst,
@@ -332,13 +333,16 @@ def _describe_failing_tests(review: Review) -> list[str]:
         return []
     rows = [
         f"- {code_span(f.test)} {inline_prose(_first_line(f.summary)[:300])}"
-        + ("; fails at the merge base too" if f.test in tests.fail_on_base else "")
+        + describe_on_base(f.test, tests.fail_on_base, tests.others_on_base)
         for f in tests.failures[:10]
         if f.test
     ]
     more = len(tests.failures) - 10
     rows += [f"- and {more} more"] if more > 0 else []
-    head = f"{code_span(tests.command)} ends with exit code {tests.exit_code} at this commit."
+    there = describe_on_base("", tests.fail_on_base, tests.others_on_base) if not rows else ""
+    head = (
+        f"{code_span(tests.command)} ends with exit code {tests.exit_code} at this commit{there}."
+    )
     if tests.fails_without_change:
         head += " What fails here fails at the merge base too, so it lowers no score; `/why` says since when."
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regreen.causes.investigation import has_test
+from regreen.causes.investigation import find_test_outcome, has_test
 from regreen.code.diff import FileChange
 from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
@@ -23,7 +23,12 @@ from regreen.domain.models import (
 from regreen.domain.ports import Box
 from regreen.environment.preparation import describe_start
 from regreen.isolation import run_in_child
-from regreen.languages.registry import LANGUAGES, find_language, select_tests_of_trial
+from regreen.languages.registry import (
+    LANGUAGES,
+    find_language,
+    find_listeners,
+    select_tests_of_trial,
+)
 from regreen.logs.ci_log import read_failures
 from regreen.logs.failure_signature import FailureSignature, matches_any, read_signature
 from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
@@ -32,6 +37,7 @@ from regreen.runs.trial import Trial, open_box
 
 _REPORT_SECONDS = 120.0
 _MAX_FAILURES = 50
+_BASE_WORDS = {"pass": "passes", "fail": "fails otherwise", None: "not run"}
 _START = 'chmod -f +x .regreen/bin/*; export PATH="$PWD/.regreen/bin:$PATH"; exec "$@"'
 
 
@@ -68,7 +74,7 @@ class Coverage:
         }
         tests = _describe_run(trial, ran, measured)
         if tests is not None and not tests.passed:
-            tests = replace(tests, fail_on_base=_list_failures_on_base(context, trial, ran, tests))
+            tests = _compare_with_base(context, trial, ran, tests)
         by_policy = not context.config.tests.command
         skipped = tuple(
             SkippedReviewer(self.name, _explain_unmeasured(tools[tool], trial, ran, why), by_policy)
@@ -92,14 +98,15 @@ def _describe_run(
     return ReviewTestRun(trial.command_line, ran.exit_code, failures[:_MAX_FAILURES])
 
 
-def _list_failures_on_base(
+def _compare_with_base(
     context: ReviewContext, trial: Trial, ran: RunResult, tests: ReviewTestRun
-) -> tuple[str, ...]:
-    """Those of the failing tests that fail alike at the merge base: first run alone there, then with all others."""
+) -> ReviewTestRun:
+    """With what each failing test does at the merge base: first run alone there, then those that fail with all others."""
     assert context.git is not None  # noqa: S101 - the caller has run them
     assert context.sandbox is not None  # noqa: S101
     left = [name for name in tests.failing if has_test(context.git, context.merge_base, name)]
     alone = select_tests_of_trial(trial, left)
+    ends = dict.fromkeys(tests.failing, "not run")
     if left:
         context.report_progress("running the failing tests without the change")
     # most failures are the change's, and a run of them alone is quick; a test may fail alone that passes after others
@@ -112,15 +119,21 @@ def _list_failures_on_base(
                 context.merge_base,
                 git=context.git,
                 sandbox=context.sandbox,
+                listeners=find_listeners(one, f"{ran.stdout}\n{ran.stderr}"),
                 cancel=context.cancel,
             )
         except Cancelled:
             raise
         except (UserError, OutsideError) as error:  # nothing is known of the base
             context.report_progress(f"the failing tests cannot be run without the change: {error}")
-            return ()
+            ends |= dict.fromkeys(left, "not run")
+            left = []
+            break
+        is_whole = run.result.ended == "exit"
+        ends |= {n: _BASE_WORDS[find_test_outcome(n, run) if is_whole else None] for n in left}
         left = [name for name in left if _fails_alike(name, (ran, tests.failures), run)]
-    return tuple(left)
+    others = {name: end for name, end in ends.items() if name not in left}
+    return replace(tests, fail_on_base=tuple(left), others_on_base=others)
 
 
 def _fails_alike(name: str, here: tuple[RunResult, tuple[Failure, ...]], there: CommandRun) -> bool:
