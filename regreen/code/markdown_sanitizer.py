@@ -31,6 +31,11 @@ def format_probability(share: float) -> str:
     return f"{share:.1%}" if share < 0.9995 else ">99.9%"
 
 
+def describe_confidence(confidence: float) -> str:
+    """A finding's confidence with what it is a share of; rounding never claims certainty."""
+    return f"{min(confidence, 0.99):.0%} likely to be right"
+
+
 def format_line_ranges(lines: Iterable[int], most: int = 20) -> str:
     """Line numbers as ranges, such as "3-5, 9"; past so many ranges they are cut visibly."""
     spans = group_lines(lines)

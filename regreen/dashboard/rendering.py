@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from regreen.bisect.report import RUN_PARTS
 from regreen.bot.messages.causes import is_unreproduced, may_be_made_flaky
-from regreen.code.markdown_sanitizer import count_noun
+from regreen.code.markdown_sanitizer import count_noun, describe_confidence
 from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.reviewers.summary import describe_on_base
@@ -252,6 +252,7 @@ def _make_environment() -> Environment:
     environment.filters |= {
         "cause": name_cause,
         "class_name": lambda word: "".join(c for c in str(word) if c.isalnum()),
+        "confidence": describe_confidence,
         "count": _format_count,
         "event": _describe_event,
         "document_time": _format_document_time,

@@ -110,7 +110,7 @@ AssertionError: 1 != 3
     return sum(prices)
 ```
 
-<sub>correctness · `model/off-by-one` · 92% confident · wrong? `/dismiss F1`</sub>
+<sub>correctness · `model/off-by-one` · 92% likely to be right · wrong? `/dismiss F1`</sub>
 
 <!-- regreen:finding:abc -->\
 """)
@@ -133,6 +133,11 @@ A second reader finds that it holds. `total([])` divides by 0.
 """)
 
 
+def test_a_finding_is_likely_to_be_right_and_never_certain() -> None:
+    sure = messages.finding_comment(replace(_FINDING, confidence=1.0)).body
+    assert " · 99% likely to be right · " in sure
+
+
 def test_a_review() -> None:
     overflow = WithheldFinding(replace(_FINDING, id="F2", title="Another"), "budget")
     coverage = CoverageReport(9, 7, (UncoveredLines("shop/prices.py", (5, 6)),))
@@ -140,7 +145,7 @@ def test_a_review() -> None:
     assert messages.review_body(review) == snapshot("""\
 **1 finding: high, The last price is left out.**
 
-- **high** `shop/prices.py:6` The last price is left out (92%, `F1`)
+- **high** `shop/prices.py:6` The last price is left out (92% likely to be right, `F1`)
 - **high** `shop/prices.py:6` Another (92%, `F2`)
 
 Beyond the limit of comments on lines: 1 in threads on their files.
@@ -173,7 +178,7 @@ def test_the_check_run_of_a_review() -> None:
     assert check.summary == snapshot("""\
 **1 finding: high, The last price is left out.**
 
-- **high** `shop/prices.py:6` The last price is left out (92%, `F1`)
+- **high** `shop/prices.py:6` The last price is left out (92% likely to be right, `F1`)
 
 <details><summary>Statistics (risk low)</summary>
 
@@ -255,7 +260,10 @@ def test_untested_lines_are_links_to_the_reviewed_commit() -> None:
     web = "https://github.com/o/r"
     body = messages.review_body(review, web=web)
     assert told in body
-    assert "\n\n- **high** `shop/prices.py:6` The last price is left out (92%, `F1`)\n\n" in body
+    assert (
+        "\n\n- **high** `shop/prices.py:6` The last price is left out (92% likely to be right, `F1`)\n\n"
+        in body
+    )
     failing = tuple(Failure(name, "AssertionError", "") for name in ("t.py::a", "t.py::b"))
     for failures, by in (
         (failing, ", by tests of which 2 fail. Not covered: "),

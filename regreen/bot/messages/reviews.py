@@ -20,7 +20,11 @@ from regreen.bot.messages.markup import (
     strip_markdown,
     to_plain_line,
 )
-from regreen.code.markdown_sanitizer import format_line_ranges, group_lines
+from regreen.code.markdown_sanitizer import (
+    describe_confidence,
+    format_line_ranges,
+    group_lines,
+)
 from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import (
@@ -83,7 +87,7 @@ def finding_comment(finding: Finding, reproduce: str = "") -> InlineComment:
     facts = (
         "" if finding.rule.startswith(f"{finding.dimension}/") else finding.dimension,
         code_span(finding.rule),
-        f"{finding.confidence:.0%} confident",
+        describe_confidence(finding.confidence),
         f"wrong? `/dismiss {finding.id}`",
         f"reproduce: {code_span(reproduce)}" if reproduce else "",
     )
@@ -214,10 +218,10 @@ def review_check(
     parts += _describe_failing_tests(review)
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
     if ruled_out:
-        rows = "\n".join(
-            _list_findings([f]) + _describe_dismissal(dismissed[f.fingerprint], author)
-            for f in _sort_findings(ruled_out)
-        )
+        ends = {
+            f.fingerprint: _describe_dismissal(dismissed[f.fingerprint], author) for f in ruled_out
+        }
+        rows = _list_findings(ruled_out, ends)
         parts.append(f"Dismissed, and still counted in the statistics:\n\n{rows}")
     command = reproduce_review(review, fetch)
     parts += [
@@ -634,12 +638,14 @@ def _sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (-_SEVERITY_ORDER.index(f.severity), -f.confidence))
 
 
-def _list_findings(findings: Iterable[Finding]) -> str:
-    """The findings, worst first."""
-    lines = [
-        f"- **{f.severity}** {_format_location(f)} {inline_prose(f.title)} ({f.confidence:.0%}, `{f.id}`)"
-        for f in _sort_findings(findings)
-    ]
+def _list_findings(findings: Iterable[Finding], ends: Mapping[str, str] = {}) -> str:
+    """The findings, worst first, each with its end by fingerprint; the first says what its percentage is."""
+    lines: list[str] = []
+    for f in _sort_findings(findings):
+        sure = describe_confidence(f.confidence)
+        sure = sure.partition(" ")[0] if lines else sure
+        about = f"{_format_location(f)} {inline_prose(f.title)} ({sure}, `{f.id}`)"
+        lines.append(f"- **{f.severity}** {about}{ends.get(f.fingerprint, '')}")
     return "\n".join(lines)
 
 
