@@ -281,6 +281,7 @@ def _as_mapping(value: object) -> Mapping[str, object]:
 _HEALTH_PERIOD = timedelta(days=30)
 _MAX_HEALTH_MARKS = 14
 _MAX_ROWS = 500
+_RED_WEEKS = 8
 _MAX_COVERAGE_REVIEWS = 100
 _MAX_COVERAGE_MARKS = 30
 
@@ -360,12 +361,35 @@ def _list_repositories(
     ]
 
 
-def _summarize_causes(shelf: DashboardStore, reader: Viewer, now: datetime, repo: str = "") -> str:
+def _load_answers(
+    shelf: DashboardStore, reader: Viewer, repo: str = ""
+) -> Sequence[ResultDocument]:
+    """The latest answers to failed checks, the newest first."""
+    query = ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_ROWS)
+    return shelf.list_documents(query).rows
+
+
+def _count_red_checks(
+    answers: Sequence[ResultDocument], now: datetime
+) -> list[tuple[datetime, int, Counter[str]]]:
+    """For each of the last weeks the failed checks that were answered, in total and by verdict; [] without any."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    monday = midnight - timedelta(days=now.weekday())
+    starts = [monday - timedelta(weeks=week) for week in range(_RED_WEEKS)]
+    if len(answers) >= _MAX_ROWS:  # of an earlier week some may not be among them
+        starts = [start for start in starts if start > answers[-1].at]
+    counts: dict[datetime, Counter[str]] = {start: Counter() for start in starts}
+    for answer in answers:
+        for start in [start for start in starts if start <= answer.at][:1]:
+            for cause in answer.body["causes"]:
+                counts[start][cause["verdict"]] += len(cause.get("checks") or ())
+    weeks = [(start, count.total(), count) for start, count in counts.items()]
+    return weeks if any(total for _, total, _ in weeks) else []
+
+
+def _summarize_causes(answers: Sequence[ResultDocument], now: datetime) -> str:
     """Whose this month's failed checks were, and how long their answers took; "" without any."""
-    page = shelf.list_documents(
-        ListQuery(repos=reader.repos, repo=repo, kind="why", limit=_MAX_ROWS)
-    )
-    month = [d.body for d in page.rows if (d.at.year, d.at.month) == (now.year, now.month)]
+    month = [d.body for d in answers if (d.at.year, d.at.month) == (now.year, now.month)]
     if not month:
         return ""
     counts = Counter(name_cause(cause) for body in month for cause in body["causes"])
@@ -393,7 +417,7 @@ def show_overview(shelf: DashboardStore, reader: Viewer, now: datetime, web_url:
         running=shelf.list_jobs(replace(live, state="running")).rows,
         waiting=shelf.list_jobs(replace(live, state="waiting")).rows,
         sandbox_problem=sandbox.value if sandbox else None,
-        causes=_summarize_causes(shelf, reader, now),
+        causes=_summarize_causes(_load_answers(shelf, reader), now),
     )
 
 
@@ -405,7 +429,7 @@ def show_repository(
     activity = _list_activity(shelf, reader, repo) if reader.may_see(repo) else []
     if not lines and not activity:
         return None
-    tasks = _list_tasks(shelf, reader, now, repo)
+    tasks, answers = _list_tasks(shelf, reader, now, repo), _load_answers(shelf, reader, repo)
     return render_page(
         "repository.html",
         repo,
@@ -414,7 +438,8 @@ def show_repository(
         line=lines[0] if lines else _RepositoryLine(RepositoryMonth(repo), BudgetConfig(), [], []),
         tasks=tasks,
         activity=activity,
-        causes=_summarize_causes(shelf, reader, now, repo),
+        causes=_summarize_causes(answers, now),
+        red_weeks=_count_red_checks(answers, now),
         coverage=_list_coverage(shelf, repo) if reader.may_see(repo) else [],
     )
 

@@ -760,6 +760,40 @@ def test_what_was_red_in_ci_alone_is_not_called_a_flaky_test(store: Database) ->
     assert f">{whose}</span> red in CI" in _operator(store).get("/jobs/why/1").text
 
 
+def test_red_checks_are_counted_by_week_and_by_whose_failure_they_were(store: Database) -> None:
+    page = "/repositories/o/r"
+    monday = _NOW - timedelta(days=_NOW.weekday())
+    none = "No failed check of a pull request was answered in the last 8 weeks."
+    given = [
+        (0, "change", ["test", "lint"]),
+        (0, "flaky", ["test"]),
+        (0, "change", []),  # nothing had failed
+        (2, "main", ["test"]),
+        (2, "world", ["test"]),
+        (9, "change", ["test"]),
+    ]
+    for number, (weeks, verdict, checks) in enumerate(given[::-1]):
+        cause = {"verdict": verdict, "checks": checks, "runs": []}
+        body = {"causes": [cause], "verdict": verdict, "seconds": 9.0}
+        at = min(_NOW, monday - timedelta(weeks=weeks))
+        store.save_document(
+            ResultDocument("why", "o/r", 5, f"s{number}", f"why/{number}", at, body)
+        )
+        if not number:
+            assert none in _operator(store).get(page).text, "nine weeks ago is no trend"
+    shown = _operator(store).get(page).text
+    table = shown.partition('<caption class="hidden">Red checks')[2].partition("</table>")[0]
+    cells = [re.sub("<[^>]*>", "", c).strip() for c in re.findall("<td.*?</td>", table, re.DOTALL)]
+    rows = [cells[i : i + 7] for i in range(0, len(cells), 7)]
+    assert [row[1:] for row in rows[:3]] == [
+        ["3", "2", "0", "1", "0", "0"],
+        ["0", "0", "0", "0", "0", "0"],
+        ["2", "0", "1", "0", "0", "1"],
+    ]
+    assert (len(rows), rows[0][0]) == (8, f"{monday.date()}")
+    assert none not in shown
+
+
 def test_a_package_that_was_new_or_left_is_named_alike_everywhere(store: Database) -> None:
     culprit = {"sha": "c" * 40, "subject": "Add six", "author": "ann"}
     for job, old, new in (("j", None, "2.0"), ("k", "1.0", None)):
