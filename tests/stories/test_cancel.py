@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
+from regreen_playground.world import Fault
 
 from tests.jobs import claim, run_job
 from tests.stories.story import REPO, Story
@@ -55,6 +57,21 @@ def test_a_command_in_the_sandbox_is_killed_when_nobody_wants_it(story: Story, h
     assert ended.state == "cancelled"
     assert story.reactions(said) == ["eyes"]
     assert because in pull.comments[0]
+
+
+def test_a_review_that_never_ended_says_since_when_it_should_have(story: Story) -> None:
+    story.work()
+    pull = story.pull(FAULT)
+    story.deliver()
+    (job,) = story.regreen.store.jobs(states=("waiting",))
+    story.state.when(lambda _, path: Fault(status=500) if path.endswith("/info/refs") else None)
+    run_job(story.regreen.runner, job.id)
+    assert pull.checks == {"Regreen": "in_progress"}
+    now = story.clock.now()
+    began, until = (f"{at:%Y-%m-%d at %H:%M} UTC" for at in (now, now + timedelta(minutes=90)))
+    said = pull.check.summary or ""
+    assert said.startswith(f"Began on {began}. The result should replace this text by {until}. ")
+    assert "Regreen is probably not running: see *While Regreen is down* in its" in said
 
 
 def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinning_check(

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,9 @@ from regreen.secrets.redaction import redact_all
 
 _MAX_PUSH_WAITS = 3
 _MAX_EARLIER_REVIEWS = 50
+# the analyzers, a model's reading, and the quarter of an hour that the tests of its claims may take
+_READING_TIME = timedelta(minutes=30)
+_MAX_TEST_RUNS = 4  # preparing the environment, the tests at the head, and twice at the merge base
 _BLOCKED_AUTHORS = "bots are not reviewed"
 UNREADABLE_CONFIG = "the configuration cannot be read"
 
@@ -258,6 +262,16 @@ def _reason_to_skip(
     return _BLOCKED_AUTHORS if pull.author_is_bot else None
 
 
+def _limit_review(config: RepoConfig) -> timedelta:
+    """How long a review should take at the most; of a change to several `paths` with tests of their own, longer."""
+    if not config.review.run_tests:
+        return _READING_TIME
+    own = [one.tests.timeout_minutes or 0.0 for one in config.paths.values()]
+    return _READING_TIME + _MAX_TEST_RUNS * timedelta(
+        minutes=max(config.tests.timeout_minutes, *own, 0.0)
+    )
+
+
 class _ReviewFlow:
     """One review, from the check run that announces it to its conclusion."""
 
@@ -304,9 +318,11 @@ class _ReviewFlow:
 
     def run(self, asked_by: str, *, full: bool) -> str:
         """Review, then publish; a finished review is only published. `asked_by` is empty for a push."""
+        now, page = self._desk.clock.now(), self._desk.job_page_url(self._job.record.id)
+        until = now + _limit_review(self._loaded.config)
         self._update_check(
             messages.review_started_check(
-                self._pull.head_sha, self._external_id, self._desk.job_page_url(self._job.record.id)
+                self._pull.head_sha, self._external_id, page, began=now, until=until
             )
         )
         store = self._desk.store

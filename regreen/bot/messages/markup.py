@@ -6,6 +6,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from regreen.code import markdown_sanitizer
 from regreen.code.markdown_sanitizer import code_span, count_noun, sanitize_markdown, to_plain_line
@@ -18,6 +19,7 @@ __all__ = [
     "explain_neutral",
     "fence_code",
     "fold_details",
+    "format_time",
     "has_marker",
     "inline_prose",
     "make_marker",
@@ -51,6 +53,11 @@ def fence_code(text: str, language: str = "", limit: int = _MAX_EXCERPT_CHARS) -
 def inline_prose(text: str) -> str:
     """One line of prose without markup except code spans; `code_span` makes one."""
     return markdown_sanitizer.escape_line(text)
+
+
+def format_time(at: datetime) -> str:
+    """A time in UTC, to the minute."""
+    return f"{at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
 
 
 def fold_details(title: str, inner: str) -> str:

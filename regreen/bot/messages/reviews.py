@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from urllib.parse import quote
 
 from regreen.bot.messages.markup import (
@@ -14,6 +15,7 @@ from regreen.bot.messages.markup import (
     explain_neutral,
     fence_code,
     fold_details,
+    format_time,
     inline_prose,
     make_marker,
     sanitize_markdown,
@@ -354,14 +356,17 @@ def _describe_failing_tests(review: Review) -> list[str]:
     return ["\n".join([head, "", *rows]) if rows else head]
 
 
-def review_started_check(head_sha: str, external_id: str, details_url: str) -> CheckRun:
-    """The check run of a running review."""
+def review_started_check(
+    head_sha: str, external_id: str, details_url: str, *, began: datetime, until: datetime
+) -> CheckRun:
+    """The check run of a running review, which should end by `until`: a server that is down cannot say so itself."""
+    late = "If this text is still here later, Regreen is probably not running: see *While Regreen is down* in its `docs/install.md`."
     return CheckRun(
         name=CHECK_NAME,
         head_sha=head_sha,
         external_id=external_id,
         title="Review in progress",
-        summary="The result replaces this text.",
+        summary=f"Began on {format_time(began)}. The result should replace this text by {format_time(until)}. {late}",
         details_url=details_url,
     )
 

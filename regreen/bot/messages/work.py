@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from regreen.bisect.report import measure_slowdown, render_markdown
 from regreen.bisect.result import Bisection
@@ -14,6 +14,7 @@ from regreen.bot.messages.markup import (
     count_noun,
     explain_neutral,
     fence_code,
+    format_time,
     inline_prose,
     make_marker,
     sanitize_markdown,
@@ -76,11 +77,7 @@ def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | Non
 
 def approved_body(login: str, at: datetime, body: str) -> str:
     """The body of a patch pull request that a person has approved."""
-    return f"Approved by @{login} on {_format_time(at)}.\n\n{body}"
-
-
-def _format_time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
+    return f"Approved by @{login} on {format_time(at)}.\n\n{body}"
 
 
 def fix_report(fix: FixResult, report: str, fetch: str = "") -> str:
@@ -183,20 +180,20 @@ def settle_waiting_patch(text: str, outcome: PatchOutcome) -> str:
 
 def describe_approval(login: str, at: datetime, number: int) -> PatchOutcome:
     """What became of a patch that somebody approved."""
-    who = f"was approved by {code_span(login)} on {_format_time(at)}"
+    who = f"was approved by {code_span(login)} on {format_time(at)}"
     return PatchOutcome(who, f" It is in draft #{number}.")
 
 
 def describe_late_approval(login: str, at: datetime, head: str) -> PatchOutcome:
     """What became of a patch that somebody approved after the branch had moved on."""
-    when = f"when {code_span(login)} approved it on {_format_time(at)}"
+    when = f"when {code_span(login)} approved it on {format_time(at)}"
     why = f" The branch was at {code_span(head[:12])} {when}. `/fix` tries again there."
     return PatchOutcome("was not opened", why)
 
 
 def describe_replacement(at: datetime) -> PatchOutcome:
     """What became of a patch that a later repair replaced."""
-    return PatchOutcome(f"was replaced by that of a later repair on {_format_time(at)}")
+    return PatchOutcome(f"was replaced by that of a later repair on {format_time(at)}")
 
 
 def _name_failing(fix: FixResult, step: str) -> str:
