@@ -150,7 +150,8 @@ def test_a_test_is_proposed_once_it_passes(tell: Tell) -> None:
     assert "Proposed test for this change: how many" in answer
     assert "assert BULK == 100" in answer
     assert "It was run in the sandbox and passes" in answer
-    assert re.search(r"<sub>A model wrote it · \$0\.\d{3}</sub>", answer), "and what it has cost"
+    paid = r"<sub>A model wrote it · Cost: 2 model calls \([\d,]+ tokens in, [\d,]+ out, \$0\.\d{3}\); "
+    assert re.search(paid, answer)
     assert story.model is not None
     assert "assert 100 == 99" in str(story.model.asked[1]), "the failure went back to the model"
 

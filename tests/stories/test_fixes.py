@@ -257,6 +257,7 @@ def test_what_a_person_has_to_agree_to_waits_for_it(story: Story) -> None:
     assert "The patch: ran codespell -w shop" in shown, "the report stays"
     assert "approved by alice" in shown_job(story, "fix")
     assert done.startswith("> `/approve`")
+    assert re.search("<sub>Cost: no model; .+ on Regreen's machine.</sub>$", done)
 
 
 @pytest.mark.slow

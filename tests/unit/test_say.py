@@ -684,6 +684,13 @@ def test_every_report_says_what_it_cost() -> None:
     assert told in (check.summary or "")
     free = replace(fix, cost=Cost())
     assert "Cost: no model; 26 s on Regreen's machine." in format_markdown(free)
+    for answer in (
+        messages.answer_body("Yes.", cost, code=True, seconds=26.3),
+        messages.proposed_test("t.py", "", "how many", "pytest", cost=cost, seconds=26.3),
+        messages.test_not_found(3, cost, 26.3),
+        messages.fix_opened(7, "", branch="main", fix=fix),
+    ):
+        assert answer.endswith(f"{told}</sub>")
 
 
 def test_a_repair_is_titled_by_what_it_does() -> None:

@@ -77,7 +77,10 @@ def answer_question(services: Services, job: Job, ask: QuestionRequest) -> str:
     request = ModelRequest("ask", _SYSTEM_PROMPT, (material,), max_tokens=_ANSWER_TOKENS)
     answer = _ask_for_whole_answer(table.model, request)
     job.check_cancelled()
-    reply.post_text(say.answer_body(answer, table.cost(), code=table.pull is not None))
+    seconds = services.measure_job(job)
+    reply.post_text(
+        say.answer_body(answer, table.cost(), code=table.pull is not None, seconds=seconds)
+    )
     reply.show_reaction("rocket")
     services.log_action(job, ask.asked_by, "answer", ask.question)
     return f"answered, ${table.cost().usd:.3f}"
@@ -134,12 +137,15 @@ def write_test(services: Services, job: Job, ask: NewTestRequest) -> str:
         raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")
     done = _try_proposed_tests(services, job, table, tests.trial, ask.path)
     job.check_cancelled()
+    cost, seconds = table.cost(), services.measure_job(job)
     if done is None:
-        reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS, table.cost()))
+        reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS, cost, seconds))
         reply.show_reaction("confused")
         return "no test that passes"
     command = shlex.join(done.command)
-    reply.post_text(say.proposed_test(done.path, done.code, done.why, command, table.cost()))
+    reply.post_text(
+        say.proposed_test(done.path, done.code, done.why, command, cost=cost, seconds=seconds)
+    )
     reply.show_reaction("rocket")
     services.log_action(job, ask.asked_by, "test", done.path)
     return f"proposed {done.path}"

@@ -144,7 +144,8 @@ def fix_opened(
     how = f"Review and merge #{number} if you agree, or {close}{where}."
     draft = f"It merges into the branch {code_span(branch)}."
     changes = f" {describe_changed_files(patch)}" if patch else ""
-    return f"Draft #{number} {describe_claim(fix)}. {draft}{changes}{note}{tail} {how}"
+    cost = f"\n\n<sub>{fix.cost.describe(fix.seconds)}</sub>" if fix.before.command else ""
+    return f"Draft #{number} {describe_claim(fix)}. {draft}{changes}{note}{tail} {how}{cost}"
 
 
 def fix_withheld(reason: str, claim: str, report: str) -> str:
@@ -402,23 +403,27 @@ def needless_fix(branch: str, sha: str) -> str:
     return f"{code_span(branch)} passes again at {sha[:12]} without this patch, so it is closed."
 
 
-def answer_body(text: str, cost: Cost, *, code: bool) -> str:
+def answer_body(text: str, cost: Cost, *, code: bool, seconds: float) -> str:
     """A model's answer without active markup, links, mentions or hidden text; `code`: the model saw code."""
     material = "this page and the code around the change" if code else "this page alone"
-    return f"{sanitize_markdown(text, 12_000)}\n\n<sub>A model's answer, from {material} · ${cost.usd:.3f}</sub>"
+    about = f"A model's answer, from {material} · {cost.describe(seconds)}"
+    return f"{sanitize_markdown(text, 12_000)}\n\n<sub>{about}</sub>"
 
 
-def proposed_test(path: str, source: str, why: str, command: str, cost: Cost) -> str:
+def proposed_test(
+    path: str, source: str, why: str, command: str, *, cost: Cost, seconds: float
+) -> str:
     """A generated test that was run."""
     parts = [f"Proposed test for this change: {inline_prose(why)}", f"{code_span(path)}:"]
     parts += [
         fence_code(source, language_of(path) or "", 20_000),
         f"It was run in the sandbox and passes: {code_span(command)}.",
-        f"<sub>A model wrote it · ${cost.usd:.3f}</sub>",
+        f"<sub>A model wrote it · {cost.describe(seconds)}</sub>",
     ]
     return "\n\n".join(parts)
 
 
-def test_not_found(rounds: int, cost: Cost) -> str:
+def test_not_found(rounds: int, cost: Cost, seconds: float) -> str:
     """No test was generated."""
-    return f"No test was found that passes on this change ({count_noun(rounds, 'attempt')} by a model, ${cost.usd:.3f})."
+    tried = f"No test was found that passes on this change ({count_noun(rounds, 'attempt')} by a model)."
+    return f"{tried}\n\n<sub>{cost.describe(seconds)}</sub>"
