@@ -481,11 +481,26 @@ def render_environment(document: Mapping[str, Any] | None) -> str:
         places = html.escape(
             to_plain_line(", ".join(dict.fromkeys(inferred.values()))), quote=False
         )
-        rows = (f"# {name}, from {place}\n{document[name]}" for name, place in inferred.items())
+        rows = (
+            f"# {name}, from {place}\n{_break_steps(document[name])}"
+            for name, place in inferred.items()
+        )
         shown = code_block("\n".join(rows), "sh")
         title = f"<summary>Environment inferred from {places}</summary>"
         parts.append(f"<details>{title}\n\n{shown}\n\n</details>")
     return "\n\n".join(parts)
+
+
+_STEP_END = re.compile(
+    r"""(?<!\S)#[^\n]*|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(\|\||&&|;|\{)[ ]+""", re.DOTALL
+)
+
+
+def _break_steps(script: str) -> str:
+    """The same script with one step on each line; one with a document inside stays as it is."""
+    if "<<" in script:
+        return script
+    return _STEP_END.sub(lambda found: f"{found[1]}\n" if found[1] else found[0], script)
 
 
 def _find_altered_input(trial: Trial, change: str | None, rev: str, git: Git) -> str:

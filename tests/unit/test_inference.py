@@ -19,7 +19,12 @@ from regreen.domain.environments import Environment, RepositoryFiles
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.models import RunResult
 from regreen.environment.inference import infer_environments
-from regreen.environment.preparation import describe_failure, describe_start, find_telling_line
+from regreen.environment.preparation import (
+    describe_failure,
+    describe_start,
+    find_telling_line,
+    render_environment,
+)
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups, is_named_in_manifests
 from regreen.packages.python_version import convert_poetry_bounds
@@ -853,3 +858,20 @@ def test_projects_in_folders_are_set_up_for_tests_at_the_root(tmp_path: Path) ->
     (alone, *_) = infer(tmp_path / "root", {**files, "setup.py": project}, "python -m pytest -q")
     assert alone.setup is not None
     assert "cd /work" not in alone.setup.value
+
+
+def test_an_inferred_environment_is_shown_with_one_step_on_each_line() -> None:
+    setup = "false 'a; b' && echo no || { echo \\; \"c && d\"; echo e; } # f; g"
+    document = {"sources": {"setup": "tox.ini:3", "test": "tox.ini:9"}, "setup": setup}
+    for test, shown in (("pytest -q", "pytest -q"), ("cat <<A; x\nA", "cat <<A; x\nA")):
+        text = render_environment({**document, "test": test})
+        steps = text.partition("# setup, from tox.ini:3\n")[2].partition(
+            "\n# test, from tox.ini:9\n"
+        )
+        assert steps[0] == "false 'a; b' &&\necho no ||\n{\necho \\; \"c && d\";\necho e;\n} # f; g"
+        assert steps[2].startswith(f"{shown}\n```")
+    written, broken = (
+        subprocess.run(["sh", "-c", one], capture_output=True, check=True, text=True).stdout
+        for one in (setup, steps[0])
+    )
+    assert written == broken == "; c && d\ne\n"
