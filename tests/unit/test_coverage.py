@@ -144,6 +144,22 @@ def test_what_does_not_fail_alike_without_the_change_is_charged_to_it(
 
 
 @pytest.mark.sandbox
+def test_what_passes_beside_a_failing_test_of_its_file_is_known_to_pass(
+    story: Story, sandbox: Sandbox
+) -> None:
+    test = "from shop import price\n\n\ndef test_old():\n    assert price.price(2) == 3\n\n\ndef test_new():\n    assert price.price(2) == 2\n"
+    story.change(
+        {**BEFORE, "tests/test_price.py": test},
+        {"shop/price.py": AFTER.replace("return n\n", "return n + 2\n")},
+    )
+    run = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest", timeout=120)
+    result = story.review(sandbox=sandbox, tests=run, run_tests=True)
+    assert result.tests is not None
+    assert result.tests.fail_on_base == ("tests/test_price.py::test_old",)
+    assert result.tests.others_on_base == {"tests/test_price.py::test_new": "passes"}
+
+
+@pytest.mark.sandbox
 def test_a_failing_test_that_the_merge_base_lacks_was_not_run_there(
     story: Story, sandbox: Sandbox
 ) -> None:

@@ -765,7 +765,7 @@ def test_red_checks_are_counted_by_week_and_by_whose_failure_they_were(store: Da
     monday = _NOW - timedelta(days=_NOW.weekday())
     none = "No failed check of a pull request was answered in the last 8 weeks."
     given = [
-        (0, "change", ["test", "lint"]),
+        (0, "change", ["test", "lint", "docs"]),
         (0, "flaky", ["test"]),
         (0, "change", []),  # nothing had failed
         (2, "main", ["test"]),
@@ -786,7 +786,7 @@ def test_red_checks_are_counted_by_week_and_by_whose_failure_they_were(store: Da
     cells = [re.sub("<[^>]*>", "", c).strip() for c in re.findall("<td.*?</td>", table, re.DOTALL)]
     rows = [cells[i : i + 7] for i in range(0, len(cells), 7)]
     assert [row[1:] for row in rows[:3]] == [
-        ["3", "2", "0", "1", "0", "0"],
+        ["4", "3", "0", "1", "0", "0"],
         ["0", "0", "0", "0", "0", "0"],
         ["2", "0", "1", "0", "0", "1"],
     ]
