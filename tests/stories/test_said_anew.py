@@ -103,7 +103,9 @@ def test_what_was_dismissed_stays_away_although_its_code_is_changed_a_little(tel
         story.work()
     assert len(pull.remarks) == 1
     assert [t.resolved_by is not None for t in pull.raw.threads] == [True]
-    assert (pull.check.title or "").startswith("No findings")
+    assert (
+        pull.check.title == "No open findings, 1 high dismissed by alice, the author of the change"
+    )
 
 
 def test_a_reading_that_quotes_one_line_more_says_nothing_new(tell: Tell) -> None:
