@@ -404,7 +404,7 @@ class CommandHandler:
                 ref = CommentRef(0, review=False, command=event.identifier.capitalize())
                 reply = CommandReply(github, self._desk.store, event.pulls[0], ref, record.id)
                 reply.post_text(
-                    messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))
+                    messages.job_failed(reason, record, self._desk.job_page_url(record.id))
                 )
             return
         # reading the configuration, which may set another prefix, may be what failed
@@ -413,9 +413,7 @@ class CommandHandler:
             ref = CommentRef(event.comment_id, event.review, _LAST_REPLY_LINE)
             reply = CommandReply(github, self._desk.store, event.number, ref, record.id)
             reply.show_reaction("confused")
-            reply.post_text(
-                messages.job_failed(reason, record.id, self._desk.job_page_url(record.id))
-            )
+            reply.post_text(messages.job_failed(reason, record, self._desk.job_page_url(record.id)))
 
     def _claim_command(
         self, job: Job, event: CommentPosted, command: Command | UnclearCommand

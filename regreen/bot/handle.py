@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +19,6 @@ from regreen.bot.flows.fix import (
     publish_approved,
     report_broken_repair,
 )
-from regreen.bot.flows.merge_queue import check_merge_group, report_unchecked_group
 from regreen.bot.flows.prove import prove_on_request
 from regreen.bot.flows.review import (
     refresh_check,
@@ -26,7 +27,7 @@ from regreen.bot.flows.review import (
     review_pull,
 )
 from regreen.bot.flows.why import answer_failed_check, try_approved_change
-from regreen.bot.jobs.runner import Job
+from regreen.bot.jobs.runner import Job, JobEnd
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.open_tasks import post_digest
 from regreen.bot.replies import CommandReply
@@ -56,8 +57,10 @@ from regreen.domain.events import (
     ThreadChanged,
     Tick,
 )
-from regreen.domain.github import COMMENT_SCOPE, REVIEW_SCOPE
+from regreen.domain.github import COMMENT_SCOPE, REVIEW_SCOPE, GitHub, NotFound
+from regreen.domain.models import Commit
 from regreen.domain.records import JobRecord
+from regreen.domain.state_records import ReviewedHead
 
 
 class EventHandler:
@@ -70,8 +73,8 @@ class EventHandler:
         publish, refresh = partial(publish_approved, services), partial(refresh_check, services)
         return CommandHandler(services, publish, refresh)
 
-    def __call__(self, job: Job) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
-        """Do the work; return a one-line summary."""
+    def __call__(self, job: Job) -> str | JobEnd:  # noqa: C901, PLR0911, PLR0912 - one case a kind of work
+        """Do the work."""
         services = replace(self._desk, job=job.record.id)
         match maintenance.with_current_repository(services, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
@@ -95,7 +98,7 @@ class EventHandler:
             case CheckRerequested() as event:
                 return _review_again(services, job, event)
             case MergeGroupRequested() as event:
-                return check_merge_group(services, job, event)
+                return _check_merge_group(services, job, event)
             case CheckFailed() as event:
                 return fix_failed_check(services, job, event)
             case FixRequest() as ask:
@@ -156,10 +159,10 @@ class EventHandler:
             case PullRequestChanged() | ReviewRequest() as work:
                 report_failed_review(services, record, work.where, work.number, reason)
             case MergeGroupRequested() as event:
-                report_unchecked_group(
+                _report_unchecked_group(
                     services,
                     event,
-                    messages.job_failed(reason, record.id, services.job_page_url(record.id)),
+                    messages.job_failed(reason, record, services.job_page_url(record.id)),
                 )
             case CheckFailed() as event:
                 report_broken_repair(services, record, event, reason)
@@ -177,7 +180,7 @@ class EventHandler:
                 reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
                 is_answer = isinstance(ask, NewTestRequest | QuestionRequest)
                 page = services.job_page_url(record.id)
-                reply.post_text(messages.job_failed(reason, record.id, page, is_answer=is_answer))
+                reply.post_text(messages.job_failed(reason, record, page, is_answer=is_answer))
                 reply.show_reaction("confused")
             case CommentPosted() | ButtonPressed() as event:
                 self._command_handler(services).report_failure(record, event, reason)
@@ -235,13 +238,79 @@ class EventHandler:
                 pass  # nothing of these is left unfinished on GitHub
 
 
-def _review_again(services: Services, job: Job, event: CheckRerequested) -> str:
+def _review_again(services: Services, job: Job, event: CheckRerequested) -> JobEnd:
     numbers = event.pulls
     if not numbers:
         github = services.github_client(event.where, REVIEW_SCOPE)
         numbers = tuple(p.number for p in github.pulls(head_sha=event.head_sha))
-    notes = [
+    ends = [
         review_pull(services, job, event.where, number, asked_by=event.actor.login)
         for number in numbers[:5]
     ]
-    return "; ".join(notes) or "no pull request has this head"
+    notes = "; ".join(end.note for end in ends) or "no pull request has this head"
+    return JobEnd(notes, next((end.outcome for end in ends if end.outcome), ""))
+
+
+# Reports on a merge group: the review of each of its pull requests, and commits without a review.
+
+_QUEUE_BRANCH_PATTERN = re.compile(r"/pr-(\d{1,9})-[0-9a-f]{40,64}$")
+_SQUASH_SUBJECT_PATTERN = re.compile(r"\(#(\d{1,9})\)$")
+
+
+def _check_merge_group(services: Services, job: Job, event: MergeGroupRequested) -> str:
+    """Set the merge group's check run: success if everything was reviewed without findings."""
+    github = services.github_client(event.where, REVIEW_SCOPE)
+    repository = github.repository()
+    git = services.mirrors.fetch(github, repository, cancel=job.cancel)
+    commits = git.commits(event.base_sha, event.head_sha, first_parent=True)
+    named = [(commit, _find_merged_pull(github, event, commit)) for commit in commits]
+    refs = [f"refs/pull/{head[0]}/head" for _, head in named if head]
+    git = services.mirrors.fetch(github, repository, refs, job.cancel)
+    queued, reached = [], event.base_sha
+    for commit, head in named:
+        if head and git.merged_tree(reached, head[1]) == git.tree_id(commit.sha):
+            # a commit message only counts if merging the head that it names gives this very tree
+            reviewed = services.store.find(ReviewedHead, repo=github.repo, sha=head[1])
+            queued.append(messages.QueuedPull(*head, reviewed.conclusion if reviewed else None))
+            reached = commit.sha
+    unknown = reached != event.head_sha
+    job.check_cancelled()
+    check = messages.merge_group_check(event.head_sha, _external_id(event), queued, unknown=unknown)
+    github.post_check_run(check)
+    return check.title
+
+
+def _report_unchecked_group(services: Services, event: MergeGroupRequested, reason: str) -> None:
+    """End the check run of a failed job as neutral with the reason, so that the queue goes on."""
+    github = services.github_client(event.where, REVIEW_SCOPE)
+    github.post_check_run(
+        messages.skipped_review_check(
+            event.head_sha, _external_id(event), "the review failed", reason
+        )
+    )
+
+
+def _find_merged_pull(
+    github: GitHub, event: MergeGroupRequested, commit: Commit
+) -> tuple[int, str] | None:
+    """The pull request that a commit of the queue merges, and its head; None if the message names none."""
+    if len(commit.parents) > 1:
+        pulls = github.pulls(head_sha=commit.parents[1])
+        return (pulls[0].number, pulls[0].head_sha) if pulls else None
+    is_last = commit.sha == event.head_sha
+    named = (
+        _QUEUE_BRANCH_PATTERN.search(event.head_ref)
+        if is_last
+        else _SQUASH_SUBJECT_PATTERN.search(commit.subject)
+    )
+    if named is None:
+        return None
+    try:
+        pull = github.pull(int(named[1]))
+    except NotFound:
+        return None
+    return pull.number, pull.head_sha
+
+
+def _external_id(event: MergeGroupRequested) -> str:
+    return "queue-" + hashlib.sha256(event.head_sha.encode()).hexdigest()[:24]

@@ -9,12 +9,11 @@ from html import escape
 from typing import Any
 
 from regreen.bot.flows.maintenance import parse_schedules
-from regreen.bot.flows.review import UNREADABLE_CONFIG
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
 from regreen.code.markdown_sanitizer import count_noun, format_probability, to_plain_line
-from regreen.domain.errors import NOT_STARTED, UserError
+from regreen.domain.errors import UserError
 from regreen.domain.events import CheckFailed, CheckPassed, Tick
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
 from regreen.domain.repo_config import Schedule
@@ -107,19 +106,19 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
     tasks += _list_waiting_forks(store, [*recent["review"], *recent["why"]], now)
     tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
-    for job in store.jobs(states=("failed",), kinds=asked_for):
-        is_recent = now - job.created < _RECENT_FAILURES
-        if is_recent and is_shown(job.repo) and not _was_repeated_with_success(store, job):
-            tasks.append(_describe_failed_job(job))
-    # one refusal may concern many jobs of a repository
-    refused = {
-        (t.repo, t.text.partition(NOT_STARTED)[2]): t for t in tasks if NOT_STARTED in t.text
+    failed = {
+        # one refusal may concern many jobs of a repository
+        (job.repo, job.note if job.outcome == "refused" else job.id): job
+        for job in store.jobs(states=("failed",), kinds=asked_for)
+        if now - job.created < _RECENT_FAILURES
+        and is_shown(job.repo)
+        and not _was_repeated_with_success(store, job)
     }
-    return [t for t in tasks if NOT_STARTED not in t.text or t in refused.values()]
+    return [*tasks, *map(_describe_failed_job, failed.values())]
 
 
 def _describe_failed_job(job: JobRecord) -> OpenTask:
-    kind, is_refused = KIND_TITLES[job.kind].split()[0], job.note.startswith(NOT_STARTED)
+    kind, is_refused = KIND_TITLES[job.kind].split()[0], job.outcome == "refused"
     text = f"{kind} {'' if is_refused else 'failed: '}{job.note[:300]}"
     state = "waiting" if is_refused else "failed"
     return OpenTask(state, text, job.repo, job.number, job.id, job.created)
@@ -212,8 +211,8 @@ def _list_broken_configs(
     for job in store.jobs(states=("done",), kinds=("review",), limit=_MAX_CI_JOBS):
         known = newest.get(job.repo)
         is_later = known is None or known.since is None or job.created >= known.since
-        if is_shown(job.repo) and is_later and job.note.startswith(UNREADABLE_CONFIG):
-            text = f"Nothing is reviewed: {job.note.partition(': ')[2]}"
+        if is_shown(job.repo) and is_later and job.outcome == "unreadable":
+            text = f"Nothing is reviewed: {job.note}"
             newest[job.repo] = OpenTask("red", text, job.repo, None, job.id, job.created)
     return [
         task
@@ -332,7 +331,7 @@ def _is_green_again(store: Store, search: ResultDocument) -> bool:
         except UserError:  # another version wrote it
             continue
         match work:
-            case Tick(schedule=name) if is_later and name in same and job.note.startswith("green"):
+            case Tick(schedule=name) if is_later and name in same and job.outcome == "green":
                 return True
             case CheckPassed(head_branch=at, fork=False) if at == branch:
                 is_green = is_later and work.head_sha not in covered

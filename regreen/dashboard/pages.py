@@ -341,7 +341,7 @@ def _list_repositories(
     for run in shelf.schedule_runs(now - _HEALTH_PERIOD):
         marks = looks.setdefault(run.repo, []) if reader.may_see(run.repo) else None
         if marks is not None and len(marks) < _MAX_HEALTH_MARKS:
-            marks.append(_HealthMark(run, _run_state_word(run)))
+            marks.append(_HealthMark(run, run.outcome or run.state))
     regressions: dict[str, list[_Regression]] = {}
     for state in shelf.find_all(ScheduleState):
         if state.red and reader.may_see(state.repo):
@@ -457,13 +457,6 @@ def _list_schedules(
         (one, states.get(one.name), last.get(one.name), find_next_cron_time(one.cron, now))
         for one in listed
     ]
-
-
-def _run_state_word(look: ScheduleRun) -> str:
-    if look.state != "done":
-        return look.state
-    first = look.note.partition(":")[0].split(" ")[0]
-    return {"still": "red", "failed": "flaky"}.get(first, first or "done")
 
 
 def _describe_regression(state: ScheduleState, web_url: str) -> _Regression:

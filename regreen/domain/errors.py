@@ -9,14 +9,8 @@ class UserError(Exception):
     """An error that somebody can correct. The text is shown to that person, so it says what to do."""
 
 
-NOT_STARTED = "not started: "
-
-
 class NotStarted(UserError):
     """Work that a setting or a used-up budget refuses: nothing was run, so nothing failed."""
-
-    def __str__(self) -> str:
-        return NOT_STARTED + super().__str__()
 
 
 class NotARepository(UserError):

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from regreen.domain.records import (
     AuditEntry,
     DeliveryRecord,
+    JobOutcome,
     JobRecord,
     LedgerLine,
     ResultDocument,
@@ -63,13 +64,14 @@ class RepositoryMonth:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRun:
-    """One run of a schedule: its time, the job's state, and its message."""
+    """One run of a schedule: its time, the job's state, its message, and what that means."""
 
     repo: str
     at: datetime
     job: str
     state: str
     note: str
+    outcome: JobOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ Record = TypeVar("Record", bound=StateRecord)
 
 JobKind = Literal["review", "fix", "bisect", "why", "prove", "comment", "tick", "care"]
 JobState = Literal["waiting", "running", "done", "failed", "cancelled", "superseded"]
+JobOutcome = Literal["", "refused", "unreadable", "green", "red", "flaky"]
+"""What an end means beyond its state: a setting or budget refused the work; the configuration cannot be read; how a schedule's branch stands."""
 SUSPECT_ATTEMPTS = 2
 """After so many attempts, a job whose worker died runs alone among its like."""
 ENDED_STATES: frozenset[JobState] = frozenset({"done", "failed", "cancelled", "superseded"})
@@ -66,6 +68,7 @@ class JobRecord:
     progress: str
     usd: float
     lost: int = 0
+    outcome: JobOutcome = ""
 
     @property
     def began(self) -> datetime:
@@ -226,7 +229,15 @@ class Store(Protocol):
         """Return this stopped job once more from `release_lost_jobs`: its end could not be reported."""
         ...
 
-    def end(self, job_id: str, state: JobState, note: str, *, worker: str = "") -> None:
+    def end(
+        self,
+        job_id: str,
+        state: JobState,
+        note: str,
+        *,
+        worker: str = "",
+        outcome: JobOutcome = "",
+    ) -> None:
         """Mark a job ended, unless it has ended; `worker`: only if the job is still this worker's."""
         ...
 

@@ -85,14 +85,15 @@ def test_every_list_and_sum(store: Database) -> None:
     store.note_progress(job.id, "fetching")
     store.note_progress(job.id, "testing")
     store.end(job.id, "done", "fixed")
-    store.end("tick/o/r/7/t", "done", "green")
+    store.end("tick/o/r/7/t", "done", "green again", outcome="green")
     store.store_orders([_order("waits")])
     for at, usd in ((_NOW, 0.5), (_NOW - 2 * _DAY, 0.25), (_NOW - 40 * _DAY, 9.0)):
         store.charge(LedgerLine(at, job.id, "o/r", 7, "fix", "m", Cost(usd, 1, 20, 3, 4)))
     store.save_document(ResultDocument("fix", "o/r", 7, "s", job.id, _NOW, {"outcome": "fixed"}))
     store.log(AuditEntry(_NOW, job.id, "o/r", 7, "ann", "fix", "x"))
     assert store.months(_NOW - 30 * _DAY, _NOW - _DAY) == [RepositoryMonth("o/r", fixes=1, usd=0.75, usd_today=0.5)]  # fmt: skip
-    assert [(one.repo, one.note) for one in store.schedule_runs(_NOW - _DAY)] == [("o/r", "green")]
+    runs = store.schedule_runs(_NOW - _DAY)
+    assert [(one.repo, one.note, one.outcome) for one in runs] == [("o/r", "green again", "green")]
     assert [line for _, line in store.list_job_progress(job.id)] == ["fetching", "testing"]
     assert [d.subject for d in store.results_of(job.id)] == ["s"]
     assert len(store.list_ledger(ListQuery(job=job.id)).rows) == 3

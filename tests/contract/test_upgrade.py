@@ -25,7 +25,7 @@ from regreen.adapters.store.tables import (
 )
 from regreen.domain.errors import UserError
 from regreen.domain.models import Signals
-from regreen.domain.records import Order
+from regreen.domain.records import JobKind, Order
 from regreen.domain.state_records import (
     STATE_RECORDS,
     Approval,
@@ -184,9 +184,24 @@ def test_a_new_database_has_the_newest_schema(url: str) -> None:
     _drop(store)
 
 
+_OLD_ENDS: tuple[tuple[JobKind, str, str], ...] = (
+    ("fix", "not started: this repository's jobs have used their minutes", "refused"),
+    ("review", "the configuration cannot be read: line 2: unknown key", "unreadable"),
+    ("tick", "green again: closed #7", "green"),
+    ("tick", "still red, and the issue says why", "red"),
+    ("tick", "red: #7, found", "red"),
+    ("tick", "failed once and not again: flaky", "flaky"),
+    ("fix", "green", ""),
+)
+"""The notes of jobs that ended before the outcome had a column, and what they mean."""
+
+
 def test_a_database_without_a_version_is_migrated_from_the_first(url: str) -> None:
     store = _opened(url)
     store.store_orders([Order("a", "fix", "o/r", 1, 1, "work", "o/r", 1, "{}")])
+    for number, (kind, note, _) in enumerate(_OLD_ENDS):
+        store.store_orders([Order(f"{number}", kind, "o/r", 1, 1, "work", "o/r", 1, "{}")])
+        store.end(f"{number}", "done", note)
     with store.engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE alembic_version"))
         for table in (*record_tables.values(), progress, observations):
@@ -200,14 +215,18 @@ def test_a_database_without_a_version_is_migrated_from_the_first(url: str) -> No
             connection.execute(sa.text(f"DROP INDEX {index}"))
         connection.execute(sa.text("CREATE INDEX jobs_by_state ON jobs (state, priority, created)"))
         connection.execute(sa.text("ALTER TABLE deliveries DROP COLUMN pending"))
-        for column in ("rank", "unsettled", "lost"):
+        for column in ("rank", "unsettled", "lost", "outcome"):
             connection.execute(sa.text(f"ALTER TABLE jobs DROP COLUMN {column}"))
         for column in ("sent", "masked"):
             connection.execute(sa.text(f"ALTER TABLE ledger DROP COLUMN {column}"))
     store.create_or_upgrade_tables()
     assert _version(store) == SCHEMA_VERSION
     assert _differences(store) == []
-    assert [job.id for job in store.jobs()] == ["a"]
+    assert [job.id for job in store.jobs(states=("waiting",))] == ["a"]
+    ended = {job.id: job.outcome for job in store.jobs(states=("done",))}
+    assert [ended[f"{number}"] for number in range(len(_OLD_ENDS))] == [
+        end for *_, end in _OLD_ENDS
+    ]
     assert store.find_all(Approval) == [Approval("o/r", 7, "abc", "ann")]
     _drop(store)
 

@@ -319,6 +319,9 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     _night(story)
     assert issue.state == "closed"
     assert issue.comments[0].startswith("Fixed: ")
+    looks = shown_page(story, f"/repositories/{REPO}").partition('<ol class="health">')[2]
+    marks = re.findall(r'<li><span class="state (\w+)">', looks.partition("</ol>")[0])
+    assert marks == ["green", "red", "red", "green"], "the newest first"
 
 
 @pytest.mark.soak

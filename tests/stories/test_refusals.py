@@ -6,6 +6,7 @@ import pytest
 from regreen_playground.world import Fault
 
 from regreen.bot.open_tasks import list_open_tasks
+from tests.jobs import run_job
 from tests.stories.story import REPO, SeenPull, Story
 from tests.stories.test_reviews import FAULT
 
@@ -162,6 +163,20 @@ def test_a_broken_configuration_is_shown_with_what_holds_instead(story: Story) -
     assert "max_comments_per_push: 2 # default" in answer
     assert "max_coments" in answer
     assert "max_comments`" in answer or "max_comments'" in answer or "max_comments?" in answer
+
+
+def test_a_refusal_that_github_took_late_is_still_no_failure(story: Story) -> None:
+    story.configures("budget: {minutes_per_day: 0}\n")
+    story.work()
+    pull = story.pull(FAULT)
+    story.deliver()
+    (job,) = story.regreen.store.jobs(states=("waiting",))
+    story.state.when(lambda _, path: Fault(status=502) if path.endswith("/check-runs") else None)
+    run_job(story.regreen.runner, job.id)
+    assert pull.checks == {}
+    story.state.when(lambda *_: None)
+    run_job(story.regreen.runner, job.id)
+    assert pull.check.title == "Not reviewed: the review was not started"
 
 
 def test_no_work_begins_once_the_minutes_of_the_day_are_used(story: Story) -> None:

@@ -41,6 +41,7 @@ from regreen.domain.models import Cost, SentPart
 from regreen.domain.records import (
     AuditEntry,
     DeliveryRecord,
+    JobOutcome,
     JobState,
     LedgerLine,
     Order,
@@ -353,7 +354,7 @@ def test_the_first_page_sums_up_each_repository(store: Database) -> None:
     fill_with_hostile_words(store, "o/r")
     tick = Order("tick/o/r/-/9", "tick", "o/r", None, 1, "work", "o/r", 1, "{}")
     store.store_orders([tick])
-    store.end(tick.id, "done", "red: #7, found")
+    store.end(tick.id, "done", "#7, found", outcome="red")
     shown = _operator(store).get("/").text
     assert 'href="https://hub.example/o/r/issues/7"' in shown
     assert "$0.50 of $20.00" in shown
@@ -498,10 +499,10 @@ def test_a_culprit_on_the_default_branch_needs_a_person_until_the_same_search_fi
         assert (text in shown) is is_listed, hours
 
 
-def _keep_event(store: Database, work: Work, note: str = "done") -> None:
+def _keep_event(store: Database, work: Work, outcome: JobOutcome = "") -> None:
     (order,) = make_orders(work, f"{work}")
     store.store_orders([order])
-    store.end(order.id, "done", note)
+    store.end(order.id, "done", "done", outcome=outcome)
 
 
 @pytest.mark.parametrize("by", ["CI", "a schedule"])
@@ -533,8 +534,13 @@ def test_a_culprit_needs_nobody_once_its_branch_is_green_again(store: Database, 
         tests = (("nightly", "pytest -q"), ("other", "make"))
         schedules = [{"name": name, "cron": "0 3 * * *", "branch": "main", "test": test} for name, test in tests]  # fmt: skip
         store.save(RepositorySchedules("o/r", 1, 1, "main", json.dumps(schedules)))
-        for name, note, still in (("other", "green", True), ("nightly", "red: #7", True), ("nightly", "green again: closed #7", False)):  # fmt: skip
-            _keep_event(store, Tick(where, name, note), note)
+        looks: tuple[tuple[str, JobOutcome, bool], ...] = (
+            ("other", "green", True),
+            ("nightly", "red", True),
+            ("nightly", "green", False),
+        )
+        for name, outcome, still in looks:
+            _keep_event(store, Tick(where, name, outcome), outcome)
             assert is_listed() is still
         return
     fails("CI")

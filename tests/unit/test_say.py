@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +37,7 @@ from regreen.domain.models import (
     UnreadFile,
     WithheldFinding,
 )
+from regreen.domain.records import JobRecord
 from regreen.domain.repo_config import RepoConfig, ReviewConfig, Schedule
 from regreen.domain.state_records import Dismissal
 from regreen.fixers.case import (
@@ -502,8 +504,14 @@ There is no finding `F9`. Findings here:
 - `F1` One @\u200ball
 - `F2` Two\
 """)
-    assert messages.job_failed("no such thing\nas this", "fix/o/r/1") == snapshot(
+    at = datetime(2026, 3, 2, tzinfo=UTC)
+    job = JobRecord("fix/o/r/1", "fix", "o/r", 1, 1, "work", "k", 0, "{}", None, "running", 1, at, at, at, None, "w", "", "", 0.0)  # fmt: skip
+    assert messages.job_failed("no such thing\nas this", job) == snapshot(
         "The repair failed: no such thing as this. (Regreen's log has the details, under `fix/o/r/1`)"
+    )
+    refused = replace(job, outcome="refused")
+    assert messages.job_failed("the minutes are used", refused) == snapshot(
+        "The repair was not started: the minutes are used."
     )
     assert messages.jobs_cancelled([]) == snapshot("No job is running or waiting here.")
     assert messages.jobs_cancelled(["bisect", "review"]) == snapshot(

@@ -326,7 +326,7 @@ class PageRows(StoreRows):
         """The runs of schedules since then, newest first."""
         c = t.jobs.c
         query = (
-            sa.select(c.repo, c.created, c.id, c.state, c.note)
+            sa.select(c.repo, c.created, c.id, c.state, c.note, c.outcome)
             .where(c.kind == sa.literal_column("'tick'"), c.created >= since.timestamp())
             .order_by(c.created.desc())
             .limit(_MAX_SCHEDULE_RUNS)
@@ -334,7 +334,12 @@ class PageRows(StoreRows):
         with self._begin_transaction() as connection:
             return [
                 ScheduleRun(
-                    row.repo, datetime_from_seconds(row.created), row.id, row.state, row.note
+                    row.repo,
+                    datetime_from_seconds(row.created),
+                    row.id,
+                    row.state,
+                    row.note,
+                    row.outcome,
                 )
                 for row in connection.execute(query)
             ]

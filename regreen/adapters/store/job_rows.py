@@ -20,6 +20,7 @@ from regreen.domain.records import (
     SUSPECT_ATTEMPTS,
     DeliveryRecord,
     JobKind,
+    JobOutcome,
     JobRecord,
     JobState,
     Order,
@@ -259,11 +260,24 @@ class JobRows(StoreRows):
                 .values(unsettled=1)
             )
 
-    def end(self, job_id: str, state: JobState, note: str, *, worker: str = "") -> None:
+    def end(
+        self,
+        job_id: str,
+        state: JobState,
+        note: str,
+        *,
+        worker: str = "",
+        outcome: JobOutcome = "",
+    ) -> None:
         """Mark a job ended, unless it has ended; `worker`: only if the job is still this worker's."""
         c = t.jobs.c
         which = [c.id == job_id, *([c.worker == worker] if worker else [])]
-        ended = {"state": state, "ended": self._current_seconds(), "note": self._clean(note)}
+        ended = {
+            "state": state,
+            "ended": self._current_seconds(),
+            "note": self._clean(note),
+            "outcome": outcome,
+        }
         with self._begin_transaction() as connection:
             live = (*which, c.state.in_(LIVE_STATES))
             connection.execute(sa.update(t.jobs).where(*live).values(**ended))
@@ -283,6 +297,7 @@ class JobRows(StoreRows):
                     state="waiting",
                     due=due.timestamp(),
                     note=self._clean(note),
+                    outcome=job.outcome,
                     attempts=c.attempts - less,
                     worker=None,
                     lost=0,
@@ -403,6 +418,7 @@ def job_from_row(row: Any, usd: float | None = None) -> JobRecord:
         progress=row.progress,
         usd=float(row.usd) if usd is None else usd,
         lost=row.lost,
+        outcome=row.outcome,
     )
 
 

@@ -62,6 +62,7 @@ jobs = sa.Table(
     # 1 from the first start until a worker has recorded the end; of a cancelled job, until its traces are ended too
     sa.Column("unsettled", sa.Integer, nullable=False, server_default="0"),
     sa.Column("lost", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("outcome", sa.String(16), nullable=False, server_default=""),
     sa.Index(
         "jobs_unsettled",
         "id",

@@ -23,7 +23,7 @@ from regreen.bot.flows.conventions import read_conventions
 from regreen.bot.flows.failed_job import find_ci_runs
 from regreen.bot.flows.trials import complete_tests, make_suite_trial
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
-from regreen.bot.jobs.runner import Job
+from regreen.bot.jobs.runner import Job, JobEnd
 from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
@@ -193,7 +193,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     except UserError as error:
         # whoever typed the range is told, so that no failed job waits for somebody else
         page = services.job_page_url(job.record.id)
-        reply.post_text(messages.job_failed(str(error), job.record.id, page))
+        reply.post_text(messages.job_failed(str(error), job.record, page))
         reply.show_reaction("confused")
         return f"not run: {error}"
     cleared = require_clearance(services.store, git, repository, pull, *ends)
@@ -304,14 +304,14 @@ def _find_range_ends(git: Mirror, good: str | None, bad: str) -> list[str]:
     return ends
 
 
-def run_schedule(services: Services, job: Job, tick: Tick) -> str:
+def run_schedule(services: Services, job: Job, tick: Tick) -> JobEnd:
     """Handle a due schedule: record a passing test, bisect a failing one, open one issue for each regression."""
     github = services.github_client(tick.where, BISECT_SCOPE)
     repository = github.repository()
     config = services.load_repo_config(tick.where, github, repository).config
     schedule = next((s for s in config.bisect.schedules if s.name == tick.schedule), None)
     if schedule is None or repository.archived:
-        return "the schedule is gone"
+        return JobEnd("the schedule is gone")
     services.require_job_minutes(repository.full_name, config)
     jobs = _parallel_job_count(config)
     flow = _ScheduledBisect(
@@ -345,7 +345,7 @@ class _ScheduledBisect:
         known = services.store.find(ScheduleState, repo=empty.repo, schedule=empty.schedule)
         self._state = known or empty
 
-    def run(self, config: RepoConfig) -> str:
+    def run(self, config: RepoConfig) -> JobEnd:
         """Run the test at the branch's head, and bisect if it fails."""
         services, job = self._desk, self._job
         git = services.mirrors.fetch(self._github, self._repository, cancel=job.cancel)
@@ -370,12 +370,14 @@ class _ScheduledBisect:
         if passes and (fast is None or not self._is_slower(trial, git, head, fast)):
             return self._record_green(head)
         if self._state.red == head and (self._state.issue or is_observed(self._github)):
-            return "still red, and the issue says why"
+            return JobEnd("still red, and the issue says why", "red")
         bisection = self._search_culprit(tests, git, head, fast)
         brought = _find_culprit_pull(self._github, bisection)
         _save_bisection(services, job, self._repository, bisection, git, pull=brought)
         if bisection.outcome == "not_reproduced":
-            return "failed once and not again: flaky" if fast is None else self._record_green(head)
+            is_flaky = fast is None
+            flaky = JobEnd("failed once and not again: flaky", "flaky")
+            return flaky if is_flaky else self._record_green(head)
         job.check_cancelled()
         suite = make_suite_trial(
             config, cleared, git, rev=head, base=self._schedule.branch, like=trial
@@ -395,7 +397,7 @@ class _ScheduledBisect:
         summary = self._report_regression(bisection, head, opened, brought)
         issue = self._state.issue
         _save_bisection(services, job, self._repository, bisection, git, pull=brought, opened=issue)
-        return summary
+        return JobEnd(f"red: {summary}", "red")
 
     def _find_reference_commit(self, git: Mirror, head: str) -> str | None:
         """The commit whose time is the reference: older than the lookback, so that small slowdowns add up."""
@@ -454,10 +456,10 @@ class _ScheduledBisect:
         older = [c for c in git.commits(None, head, first_parent=True) if c.date <= oldest]
         return older[-1].sha if older else None
 
-    def _record_green(self, head: str) -> str:
+    def _record_green(self, head: str) -> JobEnd:
         self._save_state(replace(self._state, green=head))
         if not self._state.red:
-            return "green"
+            return JobEnd("green", "green")
         mark = messages.make_marker("green-again", self._schedule.name, head)
         issues = self._state.issues
         for number in issues:
@@ -467,7 +469,8 @@ class _ScheduledBisect:
             self._github.close_issue(number)
         self._save_state(replace(self._state, red="", issue=None, issues=()))
         did = "would close" if is_observed(self._github) else "closed"
-        return f"green again: {did} " + ", ".join(f"#{number}" for number in issues)
+        closed = ", ".join(f"#{number}" for number in issues)
+        return JobEnd(f"green again: {did} {closed}", "green")
 
     def _save_state(self, state: ScheduleState) -> None:
         self._state = state
@@ -495,7 +498,7 @@ class _ScheduledBisect:
         where = f"#{number}" if number else "would open an issue"
         summary = f"{where}, {_summarize_bisection(bisection)}"
         self._desk.log_action(self._job, "", "regression", summary)
-        return f"red: {summary}"
+        return summary
 
 
 def _parallel_job_count(config: RepoConfig) -> int:

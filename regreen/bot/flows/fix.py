@@ -284,6 +284,7 @@ def report_broken_repair(
         reason,
         number=target.number,
         page=services.job_page_url(record.id),
+        is_refused=record.outcome == "refused",
     )
     _post_failed_check(services, github, check)
 

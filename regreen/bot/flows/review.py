@@ -20,7 +20,7 @@ from regreen.bot import feedback, messages
 from regreen.bot.feedback import OutcomeStore
 from regreen.bot.flows.prove import prove_reviewed
 from regreen.bot.flows.trials import complete_tests, select_config
-from regreen.bot.jobs.runner import Job
+from regreen.bot.jobs.runner import Job, JobEnd
 from regreen.bot.messages.markup import has_marker
 from regreen.bot.observe import is_observed
 from regreen.bot.posted_findings import PostedFindings
@@ -33,7 +33,7 @@ from regreen.code.path_settings import (
     narrow_limits,
     need_several_images,
 )
-from regreen.domain.errors import NOT_STARTED, Cancelled, NoSandbox, OutsideError, UserError
+from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import (
     CODE_SCANNING_SCOPE,
@@ -66,7 +66,7 @@ _MAX_EARLIER_REVIEWS = 50
 _READING_TIME = timedelta(minutes=30)
 _MAX_TEST_RUNS = 4  # preparing the environment, the tests at the head, and twice at the merge base
 _BLOCKED_AUTHORS = "bots are not reviewed"
-UNREADABLE_CONFIG = "the configuration cannot be read"
+_UNREADABLE_CONFIG = "the configuration cannot be read"
 
 
 def review_pull(
@@ -78,8 +78,8 @@ def review_pull(
     asked_by: str = "",
     full: bool = False,
     pushed: str = "",
-) -> str:
-    """Review a pull request as it is now; return a one-line summary. `asked_by` is empty for a push."""
+) -> JobEnd:
+    """Review a pull request as it is now. `asked_by` is empty for a push."""
     github = services.github_client(where, REVIEW_SCOPE)
     pull = github.pull(number)
     if pushed not in {"", pull.head_sha} and job.record.attempts < _MAX_PUSH_WAITS:
@@ -88,7 +88,7 @@ def review_pull(
     repository = github.repository()
     loaded = services.load_repo_config(where, github, repository)
     if (reason := _reason_to_skip(pull, repository, loaded.config, asked_by)) is not None:
-        return reason
+        return JobEnd(reason)
     services.require_job_minutes(repository.full_name, loaded.config)
     flow = _ReviewFlow(
         services, job, where, github=github, repository=repository, pull=pull, loaded=loaded
@@ -101,7 +101,7 @@ def review_pull(
         flow.report_cancelled()
         raise
     flow.judge_tests(asked_by)
-    return note
+    return JobEnd(note)
 
 
 def report_failed_review(
@@ -110,8 +110,8 @@ def report_failed_review(
     """End the check run of a failed review as neutral, never as success, with the reason."""
     github = services.github_client(where, REVIEW_SCOPE)
     head = github.pull(number).head_sha
-    text = messages.job_failed(reason, record.id, services.job_page_url(record.id))
-    title = f"the review {'was not started' if reason.startswith(NOT_STARTED) else 'failed'}"
+    text = messages.job_failed(reason, record, services.job_page_url(record.id))
+    title = f"the review {'was not started' if record.outcome == 'refused' else 'failed'}"
     github.post_check_run(messages.skipped_review_check(head, _external_id(record), title, text))
 
 
@@ -300,16 +300,16 @@ class _ReviewFlow:
         self._waits_for_approval = False
         self._remembered = PostedFindings(services.store, repository.full_name, pull.number)
 
-    def report_broken_config(self) -> str:
+    def report_broken_config(self) -> JobEnd:
         """Report the faults of the configuration when no valid one was ever read."""
         problems = self._loaded.problems
         text = messages.describe_unusable_config(problems, has_valid=False)
         self._update_check(
             messages.skipped_review_check(
-                self._pull.head_sha, self._external_id, UNREADABLE_CONFIG, text
+                self._pull.head_sha, self._external_id, _UNREADABLE_CONFIG, text
             )
         )
-        return f"{UNREADABLE_CONFIG}: {messages.name_config_problem(problems)}"
+        return JobEnd(messages.name_config_problem(problems), "unreadable")
 
     def report_cancelled(self) -> None:
         """End a check run that was begun."""

@@ -6,15 +6,15 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from regreen.bot.jobs.event_jobs import PUSHED
 from regreen.bot.jobs.log_setup import log_context
-from regreen.domain.errors import Cancelled, OutsideError, UserError
+from regreen.domain.errors import Cancelled, NotStarted, OutsideError, UserError
 from regreen.domain.github import NotAllowed, NotFound, RateLimited
 from regreen.domain.ports import Clock, NoTraces, Span, SpanValue, Traces
-from regreen.domain.records import JobRecord, JobState, Store
+from regreen.domain.records import JobOutcome, JobRecord, JobState, Store
 from regreen.domain.state_records import UnreportedFailure
 
 MAX_ATTEMPTS = 5
@@ -86,11 +86,19 @@ def _is_from_event(record: JobRecord) -> bool:
     return record.kind == "comment" or record.priority >= PUSHED
 
 
-HandleJob = Callable[[Job], str]
-"""Does a job's work and returns one line on its result."""
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job's work ended: one line for people, and what it means for programs."""
+
+    note: str
+    outcome: JobOutcome = ""
+
+
+HandleJob = Callable[[Job], str | JobEnd]
+"""Does a job's work and returns how it ended; a line alone means no more than it says."""
 
 ReportFailure = Callable[[JobRecord, str], None]
-"""Tells the person who asked that a job failed, in one sentence."""
+"""Tells the person who asked that a job failed, in one sentence; the record's outcome says whether it was refused."""
 
 
 class JobRunner:
@@ -239,14 +247,16 @@ class JobRunner:
     def _run_attempt(self, job: Job) -> float | None:
         record = job.record
         try:
-            note = self._handle(job)
+            end = self._handle(job)
         except Cancelled as error:
             if self._is_stopping and not self._store.find_stopped_jobs([record.id], self.worker):
                 return self._postpone_job(record, "interrupted", _STOP_RETRY_SECONDS)
             self._end_job(record, "cancelled", str(error))
         except (UserError, NotAllowed) as error:
             # a missing permission stays missing however often it is tried
-            return self._fail_job(record, str(error))
+            is_refused = isinstance(error, NotStarted)
+            refused = replace(record, outcome="refused") if is_refused else record
+            return self._fail_job(refused, str(error))
         except RateLimited as error:
             return self._postpone_job(
                 record, str(error), error.retry_after or self._rate_limit_wait(record)
@@ -259,7 +269,8 @@ class JobRunner:
             reason = "something went wrong inside Regreen; the log has the details"
             return self._fail_job(record, reason)
         else:
-            self._end_job(record, "done", note)
+            end = JobEnd(end) if isinstance(end, str) else end
+            self._end_job(replace(record, outcome=end.outcome), "done", end.note)
         return None
 
     def _postpone_job(self, record: JobRecord, reason: str, wait: float) -> float:
@@ -296,7 +307,8 @@ class JobRunner:
                 _log.warning("job %s: its failure could not be reported: %s", record.id, error)
             except OutsideError as error:
                 return self._report_failure_later(record, reason, error)
-        self._end_job(record, "failed", reason)
+        is_refused = record.outcome == "refused"
+        self._end_job(record, "failed", f"{'not started: ' if is_refused else ''}{reason}")
         return None
 
     def _report_failure_later(self, record: JobRecord, reason: str, error: OutsideError) -> float:
@@ -312,7 +324,7 @@ class JobRunner:
         return wait
 
     def _end_job(self, record: JobRecord, state: JobState, note: str) -> None:
-        self._store.end(record.id, state, note, worker=self.worker)
+        self._store.end(record.id, state, note, worker=self.worker, outcome=record.outcome)
         _log.info("job %s ends: %s (%s)", record.id, state, note[:200])
 
 

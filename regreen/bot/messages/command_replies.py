@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from regreen.bot.messages.markup import code_span, count_noun, fence_code, inline_prose
 from regreen.bot.messages.reviews import describe_unusable_config
-from regreen.domain.errors import NOT_STARTED, ConfigProblem
+from regreen.domain.errors import ConfigProblem
 from regreen.domain.records import JobRecord
 from regreen.domain.repo_config import CONFIG_PATH
 from regreen.reviewers.learning import CalibrationBin, RuleStats
@@ -113,15 +113,14 @@ def work_started(work: str) -> str:
     return f"In progress: {work}."
 
 
-def job_failed(reason: str, job: str, page: str = "", *, is_answer: bool = False) -> str:
+def job_failed(reason: str, job: JobRecord, page: str = "", *, is_answer: bool = False) -> str:
     """A failed or refused job in one sentence; `page` is its address on the dashboard; `is_answer`: a model was asked."""
-    name = "the answer" if is_answer else _JOB_NAMES.get(job.partition("/")[0], "the job")
+    name = "the answer" if is_answer else _JOB_NAMES.get(job.kind, "the job")
     kind = name.capitalize()
-    if reason.startswith(NOT_STARTED):
-        return f"{kind} was {inline_prose(reason)}."
-    details = (
-        f"[details]({page})" if page else f"Regreen's log has the details, under {code_span(job)}"
-    )
+    if job.outcome == "refused":
+        return f"{kind} was not started: {inline_prose(reason)}."
+    log = f"Regreen's log has the details, under {code_span(job.id)}"
+    details = f"[details]({page})" if page else log
     return f"{kind} failed: {inline_prose(reason)}. ({details})"
 
 

@@ -22,7 +22,6 @@ from regreen.bot.messages.markup import (
 )
 from regreen.code.file_languages import language_of
 from regreen.code.markdown_sanitizer import defuse_ci_skips
-from regreen.domain.errors import NOT_STARTED
 from regreen.domain.github import Button, CheckRun, after_fetch
 from regreen.domain.models import Cost
 from regreen.domain.repo_config import CONFIG_PATH, Schedule
@@ -241,12 +240,17 @@ def failed_repair_check(head_sha: str, external_id: str, report: str, fix: FixRe
 
 
 def broken_repair_check(
-    head_sha: str, external_id: str, reason: str, *, number: int | None, page: str
+    head_sha: str,
+    external_id: str,
+    reason: str,
+    *,
+    number: int | None,
+    page: str,
+    is_refused: bool,
 ) -> CheckRun:
-    """An automatic repair that an error ended: nothing is known about the commit."""
-    is_refused = reason.startswith(NOT_STARTED)
+    """An automatic repair that an error ended, or that was refused: nothing is known about the commit."""
     title = "The repair was not started" if is_refused else "The repair could not be finished"
-    reason, what = reason.removeprefix(NOT_STARTED), "This" if is_refused else "This error"
+    what = "This" if is_refused else "This error"
     details = f" [Details]({page})." if page else ""
     text = f"**{title}**: {inline_prose(reason.rstrip('.'))}. {what} says nothing about the commit.{details}"
     where = f"#{number}" if number is not None else "an issue, for the default branch,"
