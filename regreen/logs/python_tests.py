@@ -225,7 +225,7 @@ _COVERAGE_ERROR = re.compile(
 )
 _SPECIAL_HEADING = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) (.+)$")
 
-_MAX_BLOCK_LINES = 400
+_MAX_MESSAGE_LINES = 400
 
 
 @dataclass
@@ -237,21 +237,20 @@ class _TracebackBlock:
     message_lines: list[str] = field(default_factory=list)
     frames: list[StackFrame] = field(default_factory=list)
     kind: str = ""
-    lines: int = 0
     captured: bool = False
 
     def feed(self, line: str) -> None:
-        self.lines += 1
-        if self.captured or self.lines > _MAX_BLOCK_LINES:
+        if self.captured:
             return
         if _CAPTURED_HEADING.match(line):
             self.captured = True
         elif line.startswith("E ") or line == "E":
-            self.message_lines.append(line[1:].strip())
+            if len(self.message_lines) < _MAX_MESSAGE_LINES:
+                self.message_lines.append(line[1:].strip())
         elif place := _FRAME_PLACE.match(line):
             self._add_frame(place)
         elif frame := _FIXTURE_FILE.match(line) or _NATIVE_FRAME.match(line):
-            self.frames.append(
+            self._keep_frame(
                 StackFrame(
                     make_relative(frame[1]), parse_line_number(frame[2]), _function_name(frame)
                 )
@@ -264,8 +263,13 @@ class _TracebackBlock:
             self.kind = named[1]
             self.message_lines.append(line.strip())
 
+    def _keep_frame(self, frame: StackFrame) -> None:
+        """Keep the outermost and the innermost frames; the error stands below them, however many there are."""
+        self.frames.append(frame)
+        del self.frames[50:-50]
+
     def _add_frame(self, place: re.Match[str]) -> None:
-        self.frames.append(
+        self._keep_frame(
             StackFrame(make_relative(place[1]), parse_line_number(place[2]), place[3] or "")
         )
         if place[4]:

@@ -81,6 +81,19 @@ def test_a_name_as_long_as_the_line_heads_its_failure() -> None:
     assert (first.kind, first.path, first.line) == ("AssertionError", "test_z.py", 4)
 
 
+def test_an_error_far_below_its_heading_is_read() -> None:
+    deep = "".join(
+        f"src/app.py:{line}: in call\n    await self.app(scope)\n" for line in range(300)
+    )
+    output = (
+        f"=== FAILURES ===\n___ test_c ___\na/test_b.py:9: in test_c\n    run()\n{deep}a/test_b.py:20: in check\n    assert a.b\nE   AttributeError: no b\n"
+        "=== short test summary info ===\nFAILED a/test_b.py::test_c\n1 failed in 0.1s\n"
+    )
+    (failure,) = failures_in(output)
+    assert (failure.kind, failure.path, failure.line) == ("AttributeError", "a/test_b.py", 20)
+    assert failure.message == "AttributeError: no b"
+
+
 def test_plain_output_needs_no_wrapping() -> None:
     output = "FAILED\n=== short test summary info ===\nFAILED a/test_b.py::test_c - ValueError: no\n1 failed in 0.1s\n"
     assert [(one.test, one.kind) for one in failures_in(output)] == [
