@@ -518,10 +518,8 @@ def _take_block(
     blocks: dict[str, list[_TracebackBlock]], test: str, word: str
 ) -> _TracebackBlock | None:
     """The block of a test, in order where several have the same name."""
-    names = [name_in_heading(test)]
-    if word == "ERROR":
-        names.insert(0, test)
-    for name in names:
+    names = (name_in_heading(test), test)
+    for name in names if word != "ERROR" else reversed(names):
         if waiting := blocks.get(name):
             return waiting.pop(0) if len(waiting) > 1 else waiting[0]
     return None
@@ -568,9 +566,9 @@ def _from_blocks(session: _PytestSession) -> list[Failure]:
 
 
 def _build_test_id(block: _TracebackBlock, near: str) -> str:
-    if block.phase in {"collect", "conftest"}:
-        return make_relative(block.name)
     name, bracket, parameters = block.name.partition("[")
+    if block.phase in {"collect", "conftest"} or "::" in name:
+        return make_relative(block.name)
     path = next((frame.path for frame in block.frames if not is_foreign(frame.path)), near)
     return "::".join(
         part for part in (path, name.replace(".", "::") + bracket + parameters) if part

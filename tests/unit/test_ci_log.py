@@ -94,6 +94,15 @@ def test_an_error_far_below_its_heading_is_read() -> None:
     assert failure.message == "AttributeError: no b"
 
 
+@pytest.mark.parametrize("has_summary", [True, False])
+def test_a_heading_may_be_the_whole_id(has_summary: bool) -> None:
+    test = f"a/test_b.py::test_c[<b>-{'x.y' * 30}]"
+    summary = f"=== short test summary info ===\nFAILED {test}\n" if has_summary else ""
+    output = f"=== FAILURES ===\n_ {test} _\na/test_b.py:9: in test_c\n    assert a\nE   AssertionError: no\n{summary}=== 1 failed in 0.1s ===\n"
+    (failure,) = failures_in(output)
+    assert (failure.test, failure.kind, failure.line) == (test, "AssertionError", 9)
+
+
 def test_plain_output_needs_no_wrapping() -> None:
     output = "FAILED\n=== short test summary info ===\nFAILED a/test_b.py::test_c - ValueError: no\n1 failed in 0.1s\n"
     assert [(one.test, one.kind) for one in failures_in(output)] == [
