@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.ports import Sandbox
 from regreen.languages.python.test_tools import PYTHON_TESTS
 from regreen.packages.python_version import choose_python_version
-from regreen.proofs.changed_tests import divide_change
+from regreen.proofs.changed_tests import ChangedTest, divide_change
 from regreen.proofs.prove import ProofJob, prove_change
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
@@ -101,20 +101,15 @@ def run_case(
     parts = divide_change(git, base, head)
     own, label = 0.0, "no test function"
     if parts.tests:
-        paths = list(dict.fromkeys(test.path for test in parts.tests))
-        names = list(dict.fromkeys(test.function for test in parts.tests))
-        alone = replace(trial, command=PYTHON_TESTS.run_functions((), names, paths))
+        alone = choose_tests_alone(trial, parts.tests)
         try:
             run_fresh(alone, head, git=git, sandbox=sandbox)  # makes the environment
             started = time.monotonic()
-            with_change = run_fresh(alone, head, git=git, sandbox=sandbox)
+            run_fresh(alone, head, git=git, sandbox=sandbox)
             own = time.monotonic() - started
-            tests_alone = lay_tests_over(repo, base, head)
-            without = run_fresh(alone, tests_alone, git=git, sandbox=sandbox)
-            label = "passes without" if without.is_green else "fails without"
-            label = label if with_change.is_green else "fails with"
         except (UserError, OutsideError):
-            label = "does not run"
+            pass
+        label = label_tests(alone, git, base, head, sandbox)
     row = judge(git, ProofJob(trial, base, head, title, "", given.mutants, 1.0), sandbox)
     yield {
         "kind": given.kind,
@@ -131,7 +126,29 @@ def run_case(
         changed = neuter_commit(repo, git, base, head, WAYS[way])
         if changed:
             job = ProofJob(trial, base, changed, title, "", 3, 0.2)
-            yield {"kind": f"neutered: {way}", "head": head[:12], **judge(git, job, sandbox)}  # fmt: skip
+            alone = choose_tests_alone(trial, parts.tests)
+            label = label_tests(alone, git, base, changed, sandbox)
+            yield {"kind": "neutered", "way": way, "head": head[:12], "label": label, **judge(git, job, sandbox)}  # fmt: skip
+
+
+def choose_tests_alone(trial: Trial, tests: Sequence[ChangedTest]) -> Trial:
+    """The new and changed tests, as one command of pytest."""
+    paths = list(dict.fromkeys(test.path for test in tests))
+    names = list(dict.fromkeys(test.function for test in tests))
+    return replace(trial, command=PYTHON_TESTS.run_functions((), names, paths))
+
+
+def label_tests(alone: Trial, git: GitRepository, base: str, head: str, sandbox: Sandbox) -> str:
+    """What two plain runs of the tests show: with the change, and with its test files on the parent."""
+    try:
+        with_change = run_fresh(alone, head, git=git, sandbox=sandbox)
+        tests_alone = lay_tests_over(git.git_dir, base, head)
+        without = run_fresh(alone, tests_alone, git=git, sandbox=sandbox)
+    except (UserError, OutsideError):
+        return "does not run"
+    if not with_change.is_green:
+        return "fails with"
+    return "passes without" if without.is_green else "fails without"
 
 
 def lay_tests_over(repo: Path, base: str, head: str) -> str:

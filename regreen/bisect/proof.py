@@ -12,9 +12,9 @@ from regreen.bisect.posterior import RateHistory
 from regreen.bisect.result import CulpritVerification
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_source
 from regreen.domain.ports import Git
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _REQUIRED_ODDS = 99.0
 _MAX_RUNS = 20

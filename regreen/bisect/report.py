@@ -29,10 +29,10 @@ from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import calibrate_distribution, calibrate_probability
 from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
-from regreen.code.markdown_sanitizer import code_span, count_noun, format_probability
 from regreen.domain.models import Cost
 from regreen.domain.ports import Git
 from regreen.packages.lock_edits import PackageUpgrade
+from regreen.secrets.markdown_sanitizer import code_span, count_noun, format_probability
 
 # A bisection as an SVG: the whole range as a strip from good to bad, and the important commits one by one.
 

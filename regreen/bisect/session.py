@@ -20,11 +20,11 @@ from regreen.bisect.result import BisectionOutcome, RunOutcome, SearchStep
 from regreen.bisect.run_log import RunLog
 from regreen.bisect.search import CulpritSearch, calibrate_probability
 from regreen.bisect.verdict_memory import CommitRun
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError
 from regreen.domain.job_control import ContextThreadPool
 from regreen.domain.models import Commit
 from regreen.domain.ports import Git
+from regreen.secrets.markdown_sanitizer import count_noun
 
 NO_CULPRIT_PROBABILITY = 0.95
 """Probability at which "nothing here broke it" or "it was broken before" is the answer."""

@@ -12,7 +12,6 @@ from regreen.bot.flows.maintenance import parse_schedules
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
-from regreen.code.markdown_sanitizer import count_noun, format_probability, to_plain_line
 from regreen.domain.errors import UserError
 from regreen.domain.events import CheckFailed, CheckPassed, Tick
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
@@ -24,6 +23,7 @@ from regreen.domain.state_records import (
     RepositorySchedules,
     ScheduleState,
 )
+from regreen.secrets.markdown_sanitizer import count_noun, format_probability, to_plain_line
 from regreen.secrets.redaction import redact_secrets
 
 _MAX_DIGEST_TASKS = 12

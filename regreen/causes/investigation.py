@@ -13,7 +13,6 @@ from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.result import Bisection
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
 from regreen.code.diff import parse_bounded
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_document, is_source
 from regreen.code.symbols import read_outline
 from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserError
@@ -39,6 +38,7 @@ from regreen.runs.capsule import (
 )
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, constrain_versions, find_missing_tool
+from regreen.secrets.markdown_sanitizer import count_noun
 
 # What is known of failing tests before they run again: how each is linked to the change, and how it fails.
 

@@ -32,7 +32,6 @@ from regreen.bot.open_tasks import (
     read_schedules,
 )
 from regreen.bot.repository_settings import was_observed
-from regreen.code.markdown_sanitizer import count_noun, format_probability
 from regreen.code.repo_config_file import parse_repo_config
 from regreen.dashboard.authentication import CAPSULES_PATH, Authenticator
 from regreen.dashboard.rendering import (
@@ -85,6 +84,7 @@ from regreen.reviewers.learning import (
     calibration_bins,
     rule_statistics,
 )
+from regreen.secrets.markdown_sanitizer import count_noun, format_probability
 
 # One result with everything behind it: a review's findings, a repair's attempts, a bisection's runs.
 

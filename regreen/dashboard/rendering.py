@@ -20,10 +20,10 @@ from markupsafe import Markup
 
 from regreen.bisect.report import RUN_PARTS
 from regreen.bot.messages.causes import is_unreproduced, may_be_made_flaky
-from regreen.code.markdown_sanitizer import count_noun, describe_confidence
 from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.reviewers.summary import describe_on_base
+from regreen.secrets.markdown_sanitizer import count_noun, describe_confidence
 from regreen.secrets.redaction import redact_secrets
 
 RESULT_TITLES = {

@@ -13,7 +13,6 @@ from threading import Event
 from typing import Any
 
 from regreen import isolation
-from regreen.code.markdown_sanitizer import code_block, escape_line, to_plain_line
 from regreen.domain.environments import Environment, Inferred, open_files
 from regreen.domain.errors import (
     AnalysisFailed,
@@ -45,6 +44,7 @@ from regreen.runs.trial import (
     prepare_environment,
     read_changed_inputs,
 )
+from regreen.secrets.markdown_sanitizer import code_block, escape_line, to_plain_line
 from regreen.shell.install_lines import split_leading_installs
 
 # Of the time that is left: a setup that hangs leaves time for the next one, the last one and one that has worked for tests.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from regreen.code import markdown_sanitizer
 from regreen.code.diff import parse
-from regreen.code.markdown_sanitizer import code_span, count_noun, format_probability
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
 from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, Hypothesis, OtherJobRun
+from regreen.secrets import markdown_sanitizer
+from regreen.secrets.markdown_sanitizer import code_span, count_noun, format_probability
 
 _OUTCOME_TEXTS = {
     "fixed": "fixed",

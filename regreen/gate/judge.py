@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from regreen.code.file_change import CheckReason, PatchedFile
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_source
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git
@@ -28,6 +27,7 @@ from regreen.gate.checks.touched_files import (
     find_unappliable_files,
 )
 from regreen.gate.publishing import TAKES_BACK, PatchFacts, find_reasons_to_wait
+from regreen.secrets.markdown_sanitizer import count_noun
 
 GateVerdict = Literal["allow", "needs_human", "deny"]
 PROTECTED_PATHS: tuple[str, ...] = (".github/**",)

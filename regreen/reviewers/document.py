@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from regreen import __version__
-from regreen.code import markdown_sanitizer
 from regreen.domain.models import Evidence, Finding, Review, Severity
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import (
@@ -16,6 +15,7 @@ from regreen.reviewers.summary import (
     list_over_budget,
     list_unreviewed,
 )
+from regreen.secrets import markdown_sanitizer
 
 
 def make_document(review: Review) -> dict[str, Any]:

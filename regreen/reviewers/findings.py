@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from regreen.code import markdown_sanitizer
 from regreen.code.config_loaders import load_toml
 from regreen.code.diff import FileChange, apply_suggestion
 from regreen.code.python_calls import parse_syntax_tree
@@ -16,6 +15,7 @@ from regreen.code.symbols import Outline, read_outline
 from regreen.domain.models import Finding, WithheldFinding
 from regreen.languages.registry import has_capability
 from regreen.reviewers.context import Claim, ReviewContext
+from regreen.secrets import markdown_sanitizer
 from regreen.secrets.credential_detection import mask_credentials, masks_by_credential
 
 

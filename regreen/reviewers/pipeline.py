@@ -15,7 +15,6 @@ from typing import Literal
 from regreen import isolation
 from regreen.code.diff import Change, FileChange, parse_bounded
 from regreen.code.file_languages import language_of
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.path_settings import (
     list_ignored,
     review_settings,
@@ -75,6 +74,7 @@ from regreen.reviewers.summary import (
     walk_through,
 )
 from regreen.runs.trial import Trial
+from regreen.secrets.markdown_sanitizer import count_noun
 
 # Which findings are posted, and in which order: duplicates merged, thresholds, budget, blocking. Pure.
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import read_outline
 from regreen.domain.models import (
@@ -22,6 +21,7 @@ from regreen.domain.models import (
 )
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.scope import ReviewScope
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _LINES_A_MINUTE = 12
 _MAX_WALKTHROUGH_FILES = 30

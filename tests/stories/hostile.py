@@ -7,7 +7,7 @@ import re
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from regreen.code.markdown_sanitizer import remove_hidden
+from regreen.secrets.markdown_sanitizer import remove_hidden
 from tests.stories.story import SeenPull
 
 OURS = re.compile(r"</?(?:details|summary|sub)>|<!-- regreen:[a-z]+:[\w:.~-]+ -->")

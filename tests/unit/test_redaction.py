@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -21,6 +23,13 @@ from regreen.bot.jobs.log_setup import LogFormat, log_to_stderr
 from regreen.domain.github import GitHub, GitHubServer, WorkflowJob, WorkflowRun, WorkflowStep
 from regreen.domain.models import Message, ModelRequest, ToolResult
 from regreen.domain.records import AuditEntry, Order, ResultDocument
+from regreen.secrets.markdown_sanitizer import (
+    code_block,
+    code_span,
+    escape_line,
+    sanitize_markdown,
+    to_plain_line,
+)
 from regreen.secrets.redaction import CleanText, make_value_hider, redact_quickly, redact_secrets
 from tests.jobs import claim
 from tests.unit.changes import Story as Repository
@@ -41,6 +50,17 @@ LEAK = (
 
 def leaks(text: str) -> list[str]:
     return [canary for canary in CANARIES if canary in text]
+
+
+@pytest.mark.parametrize(
+    "write", [escape_line, to_plain_line, code_span, code_block, sanitize_markdown]
+)
+def test_what_becomes_markdown_holds_no_credential_before_its_signs_are_broken_up(
+    write: Callable[[str], str],
+) -> None:
+    for canary_line in LEAK.splitlines():
+        published = redact_secrets(write(f"cannot reach {canary_line}"))
+        assert leaks(re.sub(r"\u200b|\\(?=\W)", "", published)) == []
 
 
 @pytest.mark.parametrize("take_out", [redact_secrets, redact_quickly])

@@ -40,10 +40,10 @@ from regreen.adapters.git.process import (
     unknown_revision_message,
 )
 from regreen.adapters.git.tar_stream import Fill, replace_paths_in_tar
-from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.errors import NotARepository, OutsideError, UserError
 from regreen.domain.models import Commit, TreeEntry
 from regreen.domain.private_folders import cache_home, make_private, remove_unused, temporary_folder
+from regreen.secrets.markdown_sanitizer import defuse_ci_skips
 
 _SHA_PATTERN = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _COMMIT_FORMAT = "%H%x00%P%x00%T%x00%an%x00%ae%x00%ct%x00%s%x00"

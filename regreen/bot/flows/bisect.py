@@ -28,7 +28,6 @@ from regreen.bot.observe import is_observed
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.bot.trust import refuse_command_for_old_head, require_clearance
-from regreen.code.markdown_sanitizer import format_probability
 from regreen.domain.errors import Cancelled, NoSandbox, OutsideError, UserError
 from regreen.domain.events import BisectRequest as BisectAsk
 from regreen.domain.events import RepositoryRef, Tick
@@ -41,6 +40,7 @@ from regreen.environment.preparation import CompletedTrial
 from regreen.fixers.case import FixJob
 from regreen.fixers.judge_patch import judge_revert
 from regreen.runs.trial import Trial, open_box
+from regreen.secrets.markdown_sanitizer import format_probability
 
 # Opens one draft pull request that reverts a proven culprit, if the repository wants that.
 

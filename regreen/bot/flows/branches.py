@@ -7,12 +7,12 @@ import logging
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import OnlyObserved, is_observed
 from regreen.bot.services import Services
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import RepositoryRef
 from regreen.domain.github import FIX_SCOPE, GitHub, NotFound, PullRequest, TreeChange
 from regreen.domain.ports import Mirror
 from regreen.domain.state_records import PushedCommits, UnclaimedBranch
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _MAX_PUSHED_COMMITS = 20  # how many of our commits are remembered for a branch
 _LIVE_STATES = frozenset({"waiting", "running"})

@@ -13,7 +13,6 @@ from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.runner import Job
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.services import Services
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.events import (
     InstallationChanged,
@@ -32,6 +31,7 @@ from regreen.domain.state_records import (
     RepositorySchedules,
     ServiceState,
 )
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _REDELIVERY_WINDOW = timedelta(days=3)
 # failures that waiting does not repair; another version of Regreen may

@@ -27,7 +27,6 @@ from regreen.bot.posted_findings import PostedFindings
 from regreen.bot.repository_settings import LoadedConfig
 from regreen.bot.services import Services
 from regreen.bot.trust import NotCleared, require_clearance
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.path_settings import (
     find_changed_paths,
     narrow_limits,
@@ -58,6 +57,7 @@ from regreen.reviewers.context import ClaimTests
 from regreen.reviewers.document import make_document, make_sarif
 from regreen.reviewers.pipeline import ReviewJob, review_change
 from regreen.reviewers.summary import list_all_findings, list_over_budget
+from regreen.secrets.markdown_sanitizer import count_noun
 from regreen.secrets.redaction import redact_all
 
 _MAX_PUSH_WAITS = 3

@@ -8,9 +8,14 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from regreen.code import markdown_sanitizer
-from regreen.code.markdown_sanitizer import code_span, count_noun, sanitize_markdown, to_plain_line
 from regreen.domain.github import CheckRun
+from regreen.secrets import markdown_sanitizer
+from regreen.secrets.markdown_sanitizer import (
+    code_span,
+    count_noun,
+    sanitize_markdown,
+    to_plain_line,
+)
 
 __all__ = [
     "add_verdict",

@@ -22,11 +22,6 @@ from regreen.bot.messages.markup import (
     strip_markdown,
     to_plain_line,
 )
-from regreen.code.markdown_sanitizer import (
-    describe_confidence,
-    format_line_ranges,
-    group_lines,
-)
 from regreen.code.path_settings import review_settings
 from regreen.domain.errors import ConfigProblem
 from regreen.domain.github import (
@@ -52,6 +47,11 @@ from regreen.reviewers.summary import (
     list_all_findings,
     list_over_budget,
     list_unreviewed,
+)
+from regreen.secrets.markdown_sanitizer import (
+    describe_confidence,
+    format_line_ranges,
+    group_lines,
 )
 
 CHECK_NAME = "Regreen"

@@ -21,7 +21,6 @@ from regreen.bot.messages.markup import (
     to_plain_line,
 )
 from regreen.code.file_languages import language_of
-from regreen.code.markdown_sanitizer import defuse_ci_skips
 from regreen.domain.github import Button, CheckRun, after_fetch
 from regreen.domain.models import Cost
 from regreen.domain.repo_config import CONFIG_PATH, Schedule
@@ -29,6 +28,7 @@ from regreen.environment.preparation import render_environment
 from regreen.fixers.case import FixResult, GuiltyCommit
 from regreen.fixers.report import capitalize_sentence, describe_blame, describe_changed_files
 from regreen.gate.publishing import TAKES_BACK
+from regreen.secrets.markdown_sanitizer import defuse_ci_skips
 
 REPAIR_CHECK = "Regreen repair"
 REGRESSION_LABEL = "regression"

@@ -17,7 +17,6 @@ from regreen.code.hunks import (
     split_pieces_into_lines,
     undo_all_pieces,
 )
-from regreen.code.markdown_sanitizer import format_probability
 from regreen.code.paths import is_document, is_source, is_test
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.models import RungName
@@ -34,6 +33,7 @@ from regreen.fixers.minimization import SubsetTest, minimize_in_batches
 from regreen.fixers.warm_engine import WarmEngine
 from regreen.fixers.workspace import read_original
 from regreen.gate.judge import changed_files
+from regreen.secrets.markdown_sanitizer import format_probability
 
 MAX_UNASKED_LINES = 5
 """Lines that may go without a person's word."""

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.models import Severity, UnreadFile
 from regreen.domain.text_limits import MAX_LINE, without_long_lines
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
 from regreen.secrets.credential_detection import FoundSecret, find_secrets
+from regreen.secrets.markdown_sanitizer import count_noun
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from functools import cache
 from itertools import chain, islice
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import (
     FunctionNode,
@@ -42,6 +41,7 @@ from regreen.reviewers.analyzers.baseline import (
 )
 from regreen.reviewers.analyzers.bundled_checkers import UNREAD_RULE
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _MAX_DEPENDENTS = 40
 _MAX_SHOWN_PLACES = 3

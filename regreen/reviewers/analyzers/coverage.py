@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from regreen.causes.investigation import find_test_outcome, has_test
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, UserError
 from regreen.domain.languages import CoverageTool, MeasuredFile
@@ -34,6 +33,7 @@ from regreen.logs.failure_signature import FailureSignature, matches_any, read_s
 from regreen.reviewers.context import Claim, DimensionScore, ReviewContext, ReviewerReport
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, open_box
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _REPORT_SECONDS = 120.0
 _MAX_FAILURES = 50

@@ -12,7 +12,6 @@ from importlib.resources import files
 from posixpath import dirname, join
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.domain.errors import OutsideError, SetupFailed
 from regreen.domain.models import EnvSpec, SkippedReviewer, UnreadFile
 from regreen.packages.concerns import Concern, find_concerns, find_lock_mismatch
@@ -21,6 +20,7 @@ from regreen.packages.manifests_and_locks import is_manifest, read_declared
 from regreen.packages.popular_names import Ecosystem, is_valid_package_name, normalise_name
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 ANSWER_FILE = "package-index-answer.json"
 MAX_ASKED_PACKAGES = 25

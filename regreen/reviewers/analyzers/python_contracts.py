@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import (
     CallableDefinition,
@@ -29,6 +28,7 @@ from regreen.reviewers.analyzers.baseline import (
     require_repository,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 
 class PythonContracts:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_example, is_test
 from regreen.code.python_calls import is_module, module_stem
 from regreen.code.symbols import Definition, read_outline, read_sources
@@ -23,6 +22,7 @@ from regreen.reviewers.analyzers.baseline import (
 )
 from regreen.reviewers.analyzers.correctness import base_python_texts, head_python_texts
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 from regreen.taint.analysis import TAINT_RULES, TaintAnalysis, analyse_program, flow_confidence
 from regreen.taint.interpreter import TaintFlow
 from regreen.taint.program import Program, may_begin

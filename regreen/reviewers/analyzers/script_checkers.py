@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from regreen.code.file_languages import language_of, parser_for
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import SCRIPT_FUNCTIONS, read_outline, read_sources
 from regreen.domain.errors import OutsideError
@@ -45,6 +44,7 @@ from regreen.reviewers.analyzers.baseline import (
 )
 from regreen.reviewers.analyzers.bundled_checkers import Checkout, write_temporary_checkout
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _SECONDS = 120
 _MAX_FILES = 300

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from regreen.code.diff import FileChange
 from regreen.code.file_languages import language_of, parser_for
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, read_sources, walk_nodes
 from regreen.domain.models import SkippedReviewer
@@ -37,6 +36,7 @@ from regreen.reviewers.analyzers.baseline import (
     require_repository,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 if TYPE_CHECKING:
     from tree_sitter import Node

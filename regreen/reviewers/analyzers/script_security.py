@@ -11,7 +11,6 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from regreen.code.file_languages import language_of, parser_for
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_example, is_test
 from regreen.code.symbols import SCRIPT_FUNCTIONS, node_text, walk_nodes
 from regreen.domain.models import Severity, UnreadFile
@@ -23,6 +22,7 @@ from regreen.reviewers.analyzers.baseline import (
 )
 from regreen.reviewers.analyzers.script_names import ScriptProgram, is_read_script
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 from regreen.taint.analysis import TAINT_RULES, flow_confidence
 from regreen.taint.script.flows import ScriptFlow, ScriptFunction, find_script_flows
 

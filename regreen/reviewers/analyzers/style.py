@@ -12,13 +12,13 @@ from functools import cache
 from importlib import resources
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import FunctionNode, is_module, parse_python
 from regreen.code.symbols import read_sources
 from regreen.domain.models import Evidence, SkippedReviewer
 from regreen.domain.text_limits import without_long_lines
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _MAX_SAMPLED_FILES = 300
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from regreen.code.config_loaders import TomlTooLarge, load_toml
 from regreen.code.diff import FileChange
 from regreen.code.file_languages import has_outline, language_of, parser_for
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import MAX_PARSED_BYTES
@@ -23,6 +22,7 @@ from regreen.reviewers.analyzers import bundled_checkers
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.analyzers.correctness import may_mean_python_2
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.python_calls import FunctionNode, is_module, last_name, parse_python
 from regreen.languages.registry import find_file_tests
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _CHECK_WORDS = (
     "assert",

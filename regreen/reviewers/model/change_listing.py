@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from regreen.code.diff import DiffLine, FileChange, parse_bounded
-from regreen.code.markdown_sanitizer import format_line_ranges
 from regreen.code.path_settings import find_instructions
 from regreen.code.paths import is_test
 from regreen.code.python_calls import is_module
@@ -28,6 +27,7 @@ from regreen.reviewers.model.surrounding_code import (
     surrounding_lines,
 )
 from regreen.reviewers.scope import select_riskiest
+from regreen.secrets.markdown_sanitizer import format_line_ranges
 
 _MAX_LINE_CHARACTERS = 400
 _WHOLE_FILE = 1_000_000

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from regreen.code.diff import apply_suggestion
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutOfBudget, OutsideError, UserError
 from regreen.domain.models import (
@@ -63,6 +62,7 @@ from regreen.reviewers.model.verify import (
     verification_code,
 )
 from regreen.runs.trial import Trial, open_box
+from regreen.secrets.markdown_sanitizer import count_noun
 
 # Tests of claims: the model writes one for a claim, it runs on the head and the merge base, and it decides.
 

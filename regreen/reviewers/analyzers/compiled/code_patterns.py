@@ -11,7 +11,6 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from regreen.code.file_languages import language_of, parser_for
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.paths import is_test
 from regreen.code.symbols import MAX_PARSED_BYTES, is_slow_to_query, node_text, walk_nodes
 from regreen.domain.models import Dimension, Severity
@@ -22,6 +21,7 @@ from regreen.reviewers.analyzers.baseline import (
     select_new_diagnostics,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query

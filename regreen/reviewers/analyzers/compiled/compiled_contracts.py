@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from regreen.code.diff import FileChange
-from regreen.code.markdown_sanitizer import count_noun
 from regreen.code.symbols import read_sources
 from regreen.languages.go import GoFile, is_go_file, parse_go_file, read_module_path
 from regreen.languages.script import (
@@ -26,6 +25,7 @@ from regreen.reviewers.analyzers.baseline import (
     require_repository,
 )
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 
 class CallSignature(Protocol):

@@ -1,10 +1,15 @@
-"""Foreign words as Markdown that does nothing: no image, link, formula, mention, reference, command, markup, hidden letter."""
+"""Foreign words as Markdown that does nothing: no image, link, formula, mention, reference, command, markup, hidden letter.
+
+Credentials go first: what keeps GitHub from making a link or a mention of a text would hide them from redaction.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+
+from regreen.secrets.redaction import redact_secrets
 
 _BLANK_CHARACTERS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters that show nothing, besides those that Unicode itself calls format or control characters."""
@@ -66,7 +71,7 @@ def to_plain_line(text: str, limit: int = 1000) -> str:
 
 def _join_lines(text: str, limit: int) -> str:
     """The visible text on one line of at most `limit` characters; where it is longer, it ends after a word with an ellipsis."""
-    line = " ".join(remove_hidden(text[: 4 * limit]).split())
+    line = " ".join(redact_secrets(remove_hidden(text[: 4 * limit])).split())
     if len(line) <= limit:
         return line
     cut = line[: limit - 1]
@@ -97,7 +102,7 @@ def code_span(text: str, limit: int = 300) -> str:
 
 def code_block(text: str, language: str = "", limit: int = 1500) -> str:
     """A fenced block that nothing inside can close; hidden characters stand written out, line ends of Windows go."""
-    text = re.sub(r"\r(?=\n|\Z)", "", text)
+    text = redact_secrets(re.sub(r"\r(?=\n|\Z)", "", text[: 4 * limit]))
     cut = text if len(text) <= limit else text[:limit] + "\n…"
     shown = "".join(
         c if c in "\n\t" or not _is_hidden(c) else f"\\u{ord(c):04x}" for c in cut
@@ -109,7 +114,7 @@ def code_block(text: str, language: str = "", limit: int = 1500) -> str:
 
 def sanitize_markdown(text: str, limit: int = 4000) -> str:
     """Several lines of Markdown that keep their paragraphs, lists, headings and code, and nothing that acts."""
-    rows = iter(remove_hidden(text[:limit]).split("\n"))
+    rows = iter(redact_secrets(remove_hidden(text[: 4 * limit]))[:limit].split("\n"))
     return "\n".join(_sanitize_lines(rows)).strip()
 
 
