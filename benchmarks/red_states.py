@@ -782,6 +782,182 @@ SIXTH = [
     state("java-length-signature", "bytes-java", "missed caller", "sh test.sh", swap(BYTE + "Util.java", "static void checkModLength(int length, int modFactor, String errorSubject) {\n            if (length % modFactor != 0) {\n", "static void checkModLength(int length, int modFactor, String errorSubject, boolean mayBeEmpty) {\n            if (length % modFactor != 0 || (length == 0 && !mayBeEmpty)) {\n"),
           *[swap(BYTE + "Bytes.java", f"creating {name} array\")", f"creating {name} array\", true)") for name in ("an int", "an long", "an float", "an double")], good=[swap(BYTE + "Bytes.java", 'creating a short array")', 'creating a short array", true)')]),
 ]  # fmt: skip
+MESSAGES = """import { expect, it } from 'vitest'
+import { assert, max, nonempty, number, object, size, string } from '../src'
+
+const cases = [
+  { name: 'a wrong type', struct: object({ a: number() }), data: { a: 'b' } },
+  { name: 'an empty string', struct: nonempty(string()), data: '' },
+  { name: 'a long string', struct: size(string(), 1, 2), data: 'abc' },
+  { name: 'a large number', struct: max(number(), 3), data: 4 },
+]
+
+it('tells what is wrong', () => {
+  const messages = cases.map(({ name, struct, data }) => {
+    try {
+      assert(data, struct as any)
+    } catch (error) {
+      return `${name}: ${(error as Error).message}`
+    }
+  })
+  expect(messages.join('\\n')).toMatchInlineSnapshot()
+})
+"""
+STRUCT_LAY_OUT = f"""
+cat > test/messages.test.ts <<'E'
+{MESSAGES}E
+rm rollup.config.js && sed -i /package-lock.json/d .gitignore
+npm pkg delete scripts.build scripts.clean scripts.release scripts.watch publishConfig
+for name in @rollup/plugin-typescript np rollup; do npm pkg delete "devDependencies[$name]"; done
+npm pkg set "scripts.test=npm run test:types && npm run test:vitest"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+ln -s {{modules}} node_modules && npx vitest run -u test/messages.test.ts && rm node_modules
+"""
+DEFU_LAY_OUT = """
+rm pnpm-lock.yaml renovate.json tea.yaml
+npm pkg delete packageManager scripts.build scripts.release scripts.prepack
+for name in @vitest/coverage-v8 changelogen eslint-config-unjs unbuild; do npm pkg delete "devDependencies[$name]"; done
+npm pkg set "scripts.test=npm run lint && npm run test:types && vitest run" devDependencies.vite=~7.1.0
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+CDN_CHECK = """#!/bin/sh
+# The bundles for browsers are kept in the repository.
+set -e
+cd "$(dirname "$0")/.."
+npm run build
+if ! git diff --exit-code --stat -- cdn; then
+  echo "The files of cdn/ are out of date. Run 'npm run build' and commit them."
+  exit 1
+fi
+"""
+RADASH_LAY_OUT = f"""
+rm -r docs chiller.json banner.png yarn.lock && mkdir scripts
+cat > scripts/check-cdn.sh <<'E'
+{CDN_CHECK}E
+npm pkg delete scripts.docs:install scripts.docs:build scripts.lint devDependencies.chiller devDependencies.tslint
+npm pkg set "scripts.check=npm test && npm run check:cdn" "scripts.build=tsc --noEmit && rollup -c" "scripts.check:cdn=sh scripts/check-cdn.sh" "devDependencies[@types/node]=^18.19.0"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+ln -s {{modules}} node_modules && npm run build && rm -r node_modules dist
+"""
+URI_LAY_OUT = """
+rm -r yarn.lock webpack.config.js pipeline.yml .github .lsifrc.json && sed -i 's/\\r$//' src/test/uri.test.ts
+npm pkg delete resolutions scripts.clean scripts.pack-production scripts.pack-dev scripts.prepublish
+for name in path-browserify rimraf ts-loader webpack webpack-cli; do npm pkg delete "devDependencies[$name]"; done
+npm pkg set "scripts.test=npm run compile && mocha"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+EQUAL_LAY_OUT = """
+rm -r benchmark && sed -i /package-lock.json/d .gitignore
+npm pkg delete nyc scripts.benchmark scripts.test-cov scripts.prepublish devDependencies.coveralls devDependencies.nyc devDependencies.pre-commit
+npm pkg set "scripts.eslint=eslint *.js spec/*.js" "scripts.test=npm run build && npm run eslint && npm run test-ts && npm run test-spec"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+VALUE_LAY_OUT = """
+rm yarn.lock && npm pkg delete husky lint-staged devDependencies.husky devDependencies.lint-staged
+npm pkg set "scripts.lint=npm run lint:js && npm run lint:prettier" "scripts.pretest=npm run lint"
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+NEGOTIATOR_LAY_OUT = """
+rm -r benchmarks && sed -i /package-lock.json/d .gitignore
+npm pkg delete scripts.bench scripts.test-ci scripts.test-cov devDependencies.nyc devDependencies.vitest
+npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+"""
+SEMVER_LAY_OUT = """
+rm -r benches fuzz src/serde.rs
+sed -i -e '/^\\[dependencies\\]/,/^harness/d' -e '/^serde = /d' -e '/^\\[package.metadata.playground\\]/,$d' Cargo.toml
+sed -i -e '/^#\\[cfg(feature = "serde")\\]/,/^mod serde;/d' src/lib.rs
+cargo clippy --offline --fix --allow-no-vcs && cargo fmt && rm -rf target Cargo.lock
+"""
+BITS_LAY_OUT = """
+rm -r benches src/serde_impl.rs && sed -i '/^\\[dependencies\\]/,$d' Cargo.toml
+sed -i -e '/^#\\[cfg(feature = "serde")\\]/,+1d' src/lib.rs && sed -i '/^\\/\\/ TODO: Rewite/,/^}/d' tests/tests.rs
+"""
+SEVENTH_TREES = {
+    "superstruct": Tree("TypeScript", "e414c8a", {"src/blank.ts": "/**\n * Whether a text has no word.\n */\n\nexport function isBlank(text: string): boolean {\n  return text.trim() === ''\n}\n"}, STRUCT_LAY_OUT, True),
+    "defu": Tree("TypeScript", "80c0146", {"src/blank.ts": 'export function isBlank(text: string): boolean {\n  return text.trim() === "";\n}\n'}, DEFU_LAY_OUT, True),
+    "radash": Tree("TypeScript", "4cab190", {"src/blank.ts": "export const isBlank = (text: string): boolean => text.trim() === ''\n"}, RADASH_LAY_OUT, True),
+    "vscode-uri": Tree("TypeScript", "89bb300", {"src/blank.ts": "export function isBlank(text: string): boolean {\n\treturn text.trim().length === 0;\n}\n"}, URI_LAY_OUT, True),
+    "fast-deep-equal": Tree("JavaScript", "a8e7172", {"README.md": NOTES}, EQUAL_LAY_OUT, True),
+    "postcss-value-parser": Tree("JavaScript", "11a4436", {"README.md": NOTES}, VALUE_LAY_OUT, True),
+    "negotiator": Tree("JavaScript", "14b0a7b", {"HISTORY.md": "unreleased\n==================\n\n  * docs: say how the library is kept\n"}, NEGOTIATOR_LAY_OUT, True),
+    "semver": Tree("Rust", "8591f23", {"README.md": NOTES}, SEMVER_LAY_OUT),
+    "fixedbitset": Tree("Rust", "5748fbd", {"README.md": NOTES}, BITS_LAY_OUT),
+    "doublestar": Tree("Go", "9fded31", {"README.md": NOTES}, "gofmt -w ."),
+    "inflection": Tree("Go", "bbe0a3e", {"README.md": NOTES}, "gofmt -w ."),
+    "stats": Tree("Go", "5badb5a", {"README.md": NOTES}, "gofmt -w ."),
+    "jsemver": Tree("Java", "1f4996e", {"README.md": NOTES}, JARS),
+    "aho-corasick": Tree("Java", "e68720d", {"README.md": NOTES}, f"{JARS} && sed -i 's/^java -cp/java -ea -cp/' test.sh"),
+}  # fmt: skip
+CLAMP = "\n/**\n * Keeps a number between two others.\n */\nexport const clamp = (value: number, low: number, high: number): number =>\n  Math.min(Math.max(value, low), high)\n"
+URI, STRINGIFY, LANGUAGE, BITSET = "src/uri.ts", "lib/stringify.js", "lib/language.js", "src/lib.rs"
+VERSION, INTERVAL = (
+    "src/main/java/com/github/zafarkhaja/semver/expr/",
+    "java/org/ahocorasick/interval/",
+)
+
+
+def move_plain(files: Files) -> None:
+    """Move a file of defu; its test imports it from where it was."""
+    files["src/_internal/is-plain-object.ts"] = files.pop("src/_utils.ts")
+    swap("src/defu.ts", '"./_utils"', '"./_internal/is-plain-object"')(files)
+
+
+def move_util(files: Files) -> None:
+    """Move what the tests of semver share; one of the tests names the module that is gone."""
+    files["tests/common/mod.rs"] = files.pop("tests/util/mod.rs")
+    for path in ("tests/node/mod.rs", "tests/test_identifier.rs", "tests/test_version_req.rs"):
+        files[path] = files[path].replace("mod util;", "mod common;").replace("crate::util::", "crate::common::")  # fmt: skip
+
+
+def move_comparators(files: Files) -> None:
+    """Move the comparators of aho-corasick to a package of their own; their user imports one of the two."""
+    for way in ("BySize", "ByPosition"):
+        for root, kind, needs in (("src/main/", "", ("Intervalable",)), ("src/test/", "Test", ("Interval", "Intervalable"))):  # fmt: skip
+            text = files.pop(f"{root}{INTERVAL}IntervalableComparator{way}{kind}.java")
+            imports = "".join(f"import org.ahocorasick.interval.{name};\n" for name in needs)
+            text = text.replace("package org.ahocorasick.interval;\n", f"package org.ahocorasick.interval.order;\n\n{imports.rstrip()}\n")  # fmt: skip
+            files[f"{root}{INTERVAL}order/IntervalableComparator{way}{kind}.java"] = text
+    swap(f"src/main/{INTERVAL}IntervalTree.java", "import java.util.List;\n", "import org.ahocorasick.interval.order.IntervalableComparatorByPosition;\n\nimport java.util.List;\n")(files)  # fmt: skip
+
+
+SEVENTH = [
+    # TypeScript
+    state("ts-let", "superstruct", "linter", "npm run lint:eslint", swap("src/utils.ts", "    const failure = toFailure(", "    let failure = toFailure("), swap("src/utils.ts", "    path,\n    branch,\n    ...result,", "    path: path,\n    branch: branch,\n    ...result,")),
+    state("ts-failure-signature", "superstruct", "missed caller", "npm run test:types", swap("src/utils.ts", "  result: Result,\n  context: Context,\n  struct: Struct<T, S>,\n  value: any\n", "  value: any,\n  result: Result,\n  context: Context,\n  struct: Struct<T, S>\n"),
+          swap_each("src/struct.ts", "toFailures(result, context, this, value)", "toFailures(value, result, context, this)", 1, 2), good=[swap("src/structs/refinements.ts", "toFailures(result, ctx, struct, value)", "toFailures(value, result, ctx, struct)")]),
+    state("ts-message-inline", "superstruct", "snapshot", "npm run test:vitest", swap("src/structs/refinements.ts", "`Expected a nonempty ${struct.type} but received an empty one`", "`Expected a ${struct.type} that is not empty`"), may="test/messages.test.ts", accept="CI=1 npx vitest run"),
+    state("ts-layout-ox", "defu", "formatting", "npm run lint", swap("src/_utils.ts", 'typeof value !== "object"', "typeof value !== 'object'"), swap("src/_utils.ts", "  if (\n    prototype !== null &&\n    prototype !== Object.prototype &&\n    Object.getPrototypeOf(prototype) !== null\n  ) {\n", "  if (prototype !== null && prototype !== Object.prototype &&\n      Object.getPrototypeOf(prototype) !== null) {\n")),
+    state("ts-plain-moved", "defu", "half move", "npx vitest run", move_plain, good=[swap("test/utils.test.ts", '"../src/_utils"', '"../src/_internal/is-plain-object"')]),
+    state("ts-bundle", "radash", "generated file", "npm run check:cdn", append("src/number.ts", CLAMP), swap("src/index.ts", "export { inRange, toFloat, toInt }", "export { clamp, inRange, toFloat, toInt }"), may="cdn/radash.js cdn/radash.min.js cdn/radash.esm.js", accept="npm run check:cdn"),
+    state("ts-types-field", "radash", "configuration", "npx tsc --noEmit", swap("tsconfig.json", '"strict": true\n', '"strict": true,\n    "types": ["node"]\n'), may="tsconfig.json", accept="npx tsc --noEmit"),
+    state("ts-encoder-renamed", "vscode-uri", "missed caller", "npm run compile", rename(URI, "encodeURIComponentFast", "encodeComponent", (URI, 3)), good=[rename(URI, "encodeURIComponentFast", "encodeComponent")]),
+    state("ts-groups-swapped", "vscode-uri", "culprit", "npm test", swap(URI, "match[7] || _empty),\n\t\t\tpercentDecode(match[9]", "match[9] || _empty),\n\t\t\tpercentDecode(match[7]")),
+    # JavaScript
+    state("js-flags", "fast-deep-equal", "culprit", "npm test", swap("src/index.jst", "a.source === b.source && a.flags === b.flags;", "a.source === b.source;")),
+    state("js-build-package", "fast-deep-equal", "missing dependency", "npm run build && npm run test-spec", swap("build.js", "var fs = require('fs');", "var fs = require('fs-extra');"), swap("build.js", "try { fs.mkdirSync('./es6'); }  catch(e) {}", "fs.ensureDirSync('./es6');"), may="package.json package-lock.json",
+          accept="node -e \"const p = require('./package.json'); process.exit({...p.dependencies, ...p.devDependencies}['fs-extra'] ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("js-max-left", "postcss-value-parser", "unused variable", "npm test", swap("lib/walk.js", "for (i = 0, max = nodes.length; i < max; i += 1)", "for (i = 0; i < nodes.length; i += 1)"), good=[swap("lib/walk.js", "var i, max, node, result;", "var i, node, result;")]),
+    state("js-layout-listed", "postcss-value-parser", "formatting", "npm run lint", swap(STRINGIFY, '    return (\n      value +\n      "(" +\n      (node.before || "") +\n      buf +\n      (node.after || "") +\n      (node.unclosed ? "" : ")")\n    );\n', "    return value + '(' + (node.before || '') + buf + (node.after || '') +\n      (node.unclosed ? '' : ')')\n")),
+    state("js-eslint-lock", "negotiator", "lock file", "npm ci && npm run lint", swap("package.json", '"eslint": "7.32.0"', '"eslint": "8.57.1"'), may="package-lock.json",
+          accept="node -e \"process.exit(require('./package-lock.json').packages['node_modules/eslint'].version.startsWith('8.') ? 0 : 1)\" && npm ci --ignore-scripts --dry-run"),
+    state("js-quality-renamed", "negotiator", "missed caller", "npm test", rename(LANGUAGE, "isQuality", "isAcceptable", (LANGUAGE, 2)), good=[rename(LANGUAGE, "isQuality", "isAcceptable")]),
+    # Rust
+    state("rust-util-moved", "semver", "half move", "cargo test", move_util, good=[swap("tests/test_version.rs", "mod util;", "mod common;"), swap("tests/test_version.rs", "crate::util::", "crate::common::")]),
+    state("rust-return", "semver", "linter", "cargo clippy -- -D warnings", swap("src/eval.rs", "    matches_impl(cmp, ver) && (ver.pre.is_empty() || pre_is_compatible(cmp, ver))\n", "    return matches_impl(cmp, ver) && (ver.pre.is_empty() || pre_is_compatible(cmp, ver));\n")),
+    state("rust-masks-signature", "fixedbitset", "missed caller", "cargo test", swap(BITSET, "fn new<T: IndexRange>(range: T, length: usize) -> Masks", "fn new<T: IndexRange>(length: usize, range: T) -> Masks"), swap_each(BITSET, "Masks::new(range, self.length)", "Masks::new(self.length, range)", 1, 2, 3, 4, 5, 6), good=[swap(BITSET, "Masks::new(range, self.length)", "Masks::new(self.length, range)")]),
+    state("rust-count-operator", "fixedbitset", "culprit", "cargo test", swap(BITSET, "(*x ^ *y)", "(*x | *y)")),
+    # Go
+    state("go-verb-argument", "stats", "culprit", "go vet ./...", swap("describe.go", '"range\\t%.*f\\n", decimals, d.Range)', '"range\\t%.*f\\n", d.Range)')),
+    state("go-alias-removed", "stats", "removed name", "make test", swap("legacy.go", "\tSizeErr       = ErrSize\n", ""), swap_each("correlation.go", "SizeErr", "ErrSize", 1, 2), swap("distances.go", "SizeErr", "ErrSize"), swap_each("correlation_test.go", "stats.SizeErr", "stats.ErrSize", 1, 2), swap("ranksum.go", "SizeErr", "ErrSize"),
+          swap_each("variance.go", "SizeErr", "ErrSize", 1), good=[swap("variance.go", "SizeErr", "ErrSize")]),
+    state("go-alternative-signature", "doublestar", "missed caller", "go build ./...", swap("utils.go", "func indexNextAlt(s string, allowEscaping bool) int {", "func indexNextAlt(s string, separator rune) int {"), swap("utils.go", "if allowEscaping && s[i] == '\\\\'", "if separator != '\\\\' && s[i] == '\\\\'"), swap("glob.go", "indexNextAlt(pattern[patIdx:closingIdx], true)", "indexNextAlt(pattern[patIdx:closingIdx], '/')"),
+          swap("globwalk.go", "indexNextAlt(pattern[patIdx:closingIdx], true)", "indexNextAlt(pattern[patIdx:closingIdx], '/')"), swap_each("match.go", "indexNextAlt(pattern[patIdx:closingIdx], separator != '\\\\')", "indexNextAlt(pattern[patIdx:closingIdx], separator)", 1), good=[swap("match.go", "indexNextAlt(pattern[patIdx:closingIdx], separator != '\\\\')", "indexNextAlt(pattern[patIdx:closingIdx], separator)")]),
+    state("go-copied-line", "inflection", "culprit", "go test ./...", swap_each("inflections.go", "compiledSingularMaps = append(compiledSingularMaps, infs...)", "compiledSingularMaps = append(compiledPluralMaps, infs...)", 2)),
+    # Java
+    state("java-caret-bound", "jsemver", "culprit", "sh test.sh", swap(VERSION + "ExpressionParser.java", "? lower.incrementMajorVersion() : lower.incrementMinorVersion();", "? lower.incrementMinorVersion() : lower.incrementMajorVersion();")),
+    state("java-interpret-renamed", "jsemver", "missed caller", "sh test.sh", rename(".java", "interpret", "match", (VERSION + "LessOrEqual.java", 1)), good=[rename(".java", "interpret", "match")]),
+    state("java-comparators-moved", "aho-corasick", "missing import", "sh test.sh", move_comparators, may=f"src/main/{INTERVAL}IntervalTree.java", good=[swap(f"src/main/{INTERVAL}IntervalTree.java", "order.IntervalableComparatorByPosition;\n", "order.IntervalableComparatorByPosition;\nimport org.ahocorasick.interval.order.IntervalableComparatorBySize;\n")], accept="sh test.sh"),
+]  # fmt: skip
 SETS: dict[str, tuple[dict[str, Tree], list[State]]] = {
     "first": (FIRST_TREES, FIRST),
     "second": (SECOND_TREES, SECOND),
@@ -789,6 +965,7 @@ SETS: dict[str, tuple[dict[str, Tree], list[State]]] = {
     "fourth": (FOURTH_TREES, FOURTH),
     "fifth": (FIFTH_TREES, FIFTH),
     "sixth": (SIXTH_TREES, SIXTH),
+    "seventh": (SEVENTH_TREES, SEVENTH),
 }
 
 
