@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -28,7 +30,8 @@ CapsuleKind = Literal["why", "prove", "fix", "bisect", "claim", "flaky"]
 CapsuleOutcome = Literal["pass", "fail", "infra"]
 
 MAX_CAPSULE_BYTES = 64 * 1024
-_MAX_OVERLAY_BYTES = 24 * 1024
+_MAX_OVERLAY_BYTES = 192 * 1024
+_MAX_UNPACKED_BYTES = 512 * 1024
 _MAX_SIGNATURE_TESTS = 20
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
@@ -279,12 +282,16 @@ def find_hidden(capsule: Capsule) -> list[str]:
 
 
 def encode_capsule(capsule: Capsule) -> bytes:
-    """The capsule's file.
+    """The capsule's file: JSON for people to read, and packed where that would be too large.
 
     Raises:
         UserError: it is larger than `MAX_CAPSULE_BYTES`.
     """
-    data = _canonical({"version": 1, "digest": capsule.digest, "capsule": asdict(capsule)}) + b"\n"
+    content = asdict(capsule)
+    data = _canonical({"version": 1, "digest": capsule.digest, "capsule": content}) + b"\n"
+    if MAX_CAPSULE_BYTES < len(data) <= _MAX_UNPACKED_BYTES:
+        packed = b64encode(zlib.compress(_canonical(content), 9)).decode()
+        data = _canonical({"version": 2, "digest": capsule.digest, "packed": packed}) + b"\n"
     if len(data) > MAX_CAPSULE_BYTES:
         message = (
             f"the capsule would have {len(data):,} bytes; at most {MAX_CAPSULE_BYTES:,} are allowed"
@@ -341,12 +348,24 @@ def decode_capsule(data: bytes) -> Capsule:
 
 def _parse_document(data: bytes) -> tuple[Capsule, object]:
     document = json.loads(data)
-    if document["version"] != 1:
-        raise ValueError("it has another version than this program reads, which is 1")
-    capsule = _parse_capsule(document["capsule"])
-    if _canonical(asdict(capsule)) != _canonical(document["capsule"]):
+    if document["version"] not in {1, 2}:
+        raise ValueError("it has another version than this program reads, which are 1 and 2")
+    content = document["capsule"] if document["version"] == 1 else _unpack(document["packed"])
+    capsule = _parse_capsule(content)
+    if _canonical(asdict(capsule)) != _canonical(content):
         raise ValueError("it holds values that no capsule has")
     return capsule, document["digest"]
+
+
+def _unpack(packed: str) -> dict[str, Any]:
+    reader = zlib.decompressobj()
+    try:
+        data = reader.decompress(b64decode(packed, validate=True), _MAX_UNPACKED_BYTES)
+    except zlib.error as error:
+        raise ValueError("what is packed cannot be unpacked") from error
+    if not reader.eof:
+        raise ValueError("what is packed is too large")
+    return json.loads(data)
 
 
 def _parse_capsule(value: dict[str, Any]) -> Capsule:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+import zlib
+from base64 import b64encode
 from dataclasses import asdict, replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -90,6 +94,41 @@ def test_what_is_no_capsule_is_refused_in_one_line(data: bytes) -> None:
     assert "\n" not in str(raised.value)
 
 
+def pack(content: bytes) -> bytes:
+    packed = b64encode(zlib.compress(content, 9)).decode()
+    return json.dumps({"version": 2, "digest": "x", "packed": packed}).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (pack(b" " * 50_000_000), "too large"),
+        (pack(json.dumps({**asdict(CAPSULE), "timeout": 1e9}).encode()), "seconds"),
+        (pack(b"[" * 60_000), "no capsule"),
+        (pack(json.dumps(asdict(CAPSULE)).encode()), "altered"),
+        (b'{"version":2,"packed":"AAAA"}', "unpacked"),
+        (b'{"version":2,"packed":"%"}', "no capsule"),
+    ],
+)
+def test_what_is_packed_is_read_under_the_same_limits(data: bytes, reason: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(UserError, match=reason):
+        capsules.decode_capsule(data)
+    assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    tracemalloc.stop()
+
+
+def test_a_capsule_with_a_large_test_file_is_packed() -> None:
+    tests = "".join(f"def test_{n}():\n    assert total([{n}]) == {n}\n\n\n" for n in range(2500))
+    capsule = replace(CAPSULE, overlay=(("tests/test_total.py", tests),))
+    data = capsules.encode_capsule(capsule)
+    assert len(tests) > 100_000 > capsules.MAX_CAPSULE_BYTES > len(data)
+    assert capsules.decode_capsule(data) == capsule
+
+
 def test_a_capsule_has_a_size() -> None:
+    random = "".join(chr(33 + byte % 90) for byte in Random(1).randbytes(70_000))
     with pytest.raises(UserError, match="65,536"):
-        capsules.encode_capsule(replace(CAPSULE, command=("x" * 70_000,)))
+        capsules.encode_capsule(replace(CAPSULE, command=(random,)))
+    with pytest.raises(UserError, match="65,536"):
+        capsules.encode_capsule(replace(CAPSULE, command=("x" * 600_000,)))
