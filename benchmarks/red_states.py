@@ -870,7 +870,7 @@ cargo clippy --offline --fix --allow-no-vcs && cargo fmt && rm -rf target Cargo.
 """
 BITS_LAY_OUT = """
 rm -r benches src/serde_impl.rs && sed -i '/^\\[dependencies\\]/,$d' Cargo.toml
-sed -i -e '/^#\\[cfg(feature = "serde")\\]/,+1d' src/lib.rs && sed -i '/^\\/\\/ TODO: Rewite/,/^}/d' tests/tests.rs
+sed -i -e '/^#\\[cfg(feature = "serde")\\]/,+1d' src/lib.rs && sed -i '/^\\/\\/ TODO: Rew.te/,/^}/d' tests/tests.rs
 """
 SEVENTH_TREES = {
     "superstruct": Tree("TypeScript", "e414c8a", {"src/blank.ts": "/**\n * Whether a text has no word.\n */\n\nexport function isBlank(text: string): boolean {\n  return text.trim() === ''\n}\n"}, STRUCT_LAY_OUT, True),
