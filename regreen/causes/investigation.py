@@ -22,6 +22,7 @@ from regreen.domain.ports import Git, Sandbox
 from regreen.languages.python.missing_modules import list_modules
 from regreen.languages.registry import (
     find_listeners,
+    find_test_files,
     find_tools_of_test,
     select_tests_of_trial,
     split_test_name,
@@ -120,11 +121,7 @@ def _link_failures_to_change(
         ):
             found.append("file")
         links[name] = min(found, key=_ORDER.index, default="none")
-    new = frozenset(
-        name
-        for name in failures
-        if name and has_test(git, head, name) and not has_test(git, base, name)
-    )
+    new = frozenset(name for name in failures if name and is_new_test(git, base, head, name))
     return change.paths, links, new
 
 
@@ -187,15 +184,31 @@ def _find_words(lines: Iterable[str]) -> set[str]:
     return {word for line in lines for word in _WORD.findall(line)}
 
 
-def has_test(git: Git, rev: str, name: str) -> bool:
-    """Whether a commit's files have a test of this name; True where that cannot be told."""
-    path, short = split_test_name(name)
+def is_new_test(git: Git, base: str, head: str, name: str) -> bool:
+    """Whether the base is known not to have a test that the head has: its file is not there, or does not name it.
+
+    A dotted name says neither where its module lies nor where that ends: the head's files tell both.
+    """
+    short = re.split(r"[\[ ]", split_test_name(name)[1] or name.rpartition(".")[2], maxsplit=1)[0]
+    path = _find_test_file(git, head, name)
     if not path:
+        return False
+    if git.tree_id(base, path) is None:
         return True
-    data = _show(git, rev, path)
-    if not data:
-        return git.tree_id(rev, path) is not None
-    return re.split(r"[\[ ]", short, maxsplit=1)[0].encode() in data
+    before, now = _show(git, base, path), _show(git, head, path)
+    return bool(before) and short.encode() in now and short.encode() not in before
+
+
+def _find_test_file(git: Git, rev: str, name: str) -> str:
+    """The one file of a commit that holds a test of this name; "" where that cannot be told."""
+    if path := split_test_name(name)[0]:
+        return path if git.tree_id(rev, path) else ""
+    paths = [entry.path for entry in git.tree(rev)]
+    for wanted in find_test_files(re.split(r"[\[ ]", name, maxsplit=1)[0]):
+        found = [path for path in paths if f"/{path}".endswith(f"/{wanted}")]
+        if found:  # the runner may have started in any folder
+            return wanted if wanted in found else found[0] if len(found) == 1 else ""
+    return ""
 
 
 def _names_changed_file(data: bytes, changed: Iterable[str]) -> bool:
@@ -443,6 +456,8 @@ class Investigation:
             signature = self._read_test_signature(name, run, place)
             outcome = find_test_outcome(name, run)
             if outcome is None:
+                if place == "base" and run.is_green and name:  # all that it has passed, without it
+                    one.posterior.known = replace(one.posterior.known, is_new=True)
                 continue
             failed = outcome == "fail"
             if failed and signature and place == "head":
@@ -825,13 +840,13 @@ def find_test_outcome(name: str, run: CommandRun) -> str | None:
         return "fail" if run.failed else "pass"
     if name in run.failing:
         return "fail"
-    if name in run.tests or run.is_green:
+    if name in run.tests or (run.is_green and not run.tests):
         return "pass"
     # a run that could not begin has one word for a name
     named = {test for test in run.failing if test and not test.isidentifier()}
     heads = {test.partition("::")[0] for test in named}
-    if name.partition("::")[0] in run.failing:  # its file could not be collected
-        return "fail"
+    if any(name.startswith((f"{test}::", f"{test}.")) for test in run.failing if test):
+        return "fail"  # its file could not be collected
     is_heard = any(test.startswith(f"{name}::") for test in run.tests)
     # where files could not be collected, as a conftest, what is not heard may not have run
     ends_early = any(failure.test == failure.path for failure in run.failures)

@@ -225,6 +225,20 @@ def test_a_change_that_replaces_the_failure_of_the_base_by_another_is_blamed(
     assert "red for another reason on the base" in str(found["reason"])
 
 
+def test_a_test_that_the_base_does_not_have_is_not_called_green_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    test = "import unittest\nclass D(unittest.TestCase):\n    def test_db(self):\n        self.{}\n"
+    mine = Checkout(tmp_path / "mine")
+    mine.commit("base", test_old_py=test.format("id()"))
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", test_db_py=test.format("fail()"))
+    words = ("--setup", "true", "--format", "json", "--", "python", "-m", "unittest", "-q")
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, capsys=capsys)
+    assert found["verdict"] == "change"
+    assert str(found["reason"]).startswith("test_db.D.test_db is red on head in 3 of 3 runs, absent on the base")  # fmt: skip
+
+
 def test_beside_what_a_change_breaks_it_is_said_what_was_seen_of_a_test_that_fails_on_the_base_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -143,6 +143,11 @@ def test_what_does_not_fail_alike_without_the_change_is_charged_to_it(
     assert result.tests.others_on_base == {"tests/test_price.py::FirstTest::test_b": there}
 
 
+_OLD = (
+    "import unittest\n\nclass OldTest(unittest.TestCase):\n    def test_old(self):\n        pass\n"
+)
+
+
 @pytest.mark.sandbox
 def test_what_passes_beside_a_failing_test_of_its_file_is_known_to_pass(
     story: Story, sandbox: Sandbox
@@ -160,14 +165,22 @@ def test_what_passes_beside_a_failing_test_of_its_file_is_known_to_pass(
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        ({}, ("tests.test_new",)),
+        # the run of the merge base is green and names no test
+        ({"tests/test_old.py": _OLD}, ("discover", "-q", "-s", "tests")),
+        ({"tests/test_old.py": _OLD, "tests/test_new.py": _OLD}, ("-q",)),
+    ],
+)
 def test_a_failing_test_that_the_merge_base_lacks_was_not_run_there(
-    story: Story, sandbox: Sandbox
+    base: Files, words: tuple[str, ...], story: Story, sandbox: Sandbox
 ) -> None:
     test = "import unittest\n\nclass NewTest(unittest.TestCase):\n    def test_it(self):\n        self.fail()\n"
-    story.change(
-        BEFORE, {"shop/price.py": AFTER, "tests/__init__.py": "", "tests/test_new.py": test}
-    )
-    run = Trial(("python3", "-m", "unittest", "tests.test_new"), timeout=120)
+    before: Files = {**BEFORE, "tests/__init__.py": "", **base}
+    story.change(before, {"shop/price.py": AFTER, "tests/test_new.py": test})
+    run = Trial(("python3", "-m", "unittest", *words), timeout=120)
     result = story.review(sandbox=sandbox, tests=run, run_tests=True)
     assert result.tests is not None
     assert set(result.tests.others_on_base.values()) == {"not run"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regreen.causes.investigation import find_test_outcome, has_test
+from regreen.causes.investigation import find_test_outcome, is_new_test
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, UserError
@@ -104,7 +104,8 @@ def _compare_with_base(
     """With what each failing test does at the merge base: first run alone there, then those that fail with all others."""
     assert context.git is not None  # noqa: S101 - the caller has run them
     assert context.sandbox is not None  # noqa: S101
-    left = [name for name in tests.failing if has_test(context.git, context.merge_base, name)]
+    revs = (context.merge_base, context.head)
+    left = [name for name in tests.failing if not is_new_test(context.git, *revs, name)]
     alone = select_tests_of_trial(trial, left)
     ends = dict.fromkeys(tests.failing, "not run")
     if left:
