@@ -27,6 +27,7 @@ from regreen.domain.state_records import LastValidConfig, MissingOrganisationCon
 
 ConfigSource = Literal["repository", "organisation", "defaults", "last valid"]
 _ASKS_TO_OBSERVE = re.compile(r"^mode[ \t]*:[ \t]*[\"']?observe\b", re.MULTILINE)
+_OBSERVE = '{"mode":"observe"}'
 _MISSING_CACHE_TIME = timedelta(minutes=5)
 """How long an organisation that has no configuration is not asked for one again."""
 
@@ -70,10 +71,14 @@ def load(
         # a fault elsewhere in the file does not let Regreen write
         if _ASKS_TO_OBSERVE.search(decoded):
             config = config.model_copy(update={"mode": "observe"})
+            store.save(
+                LastValidConfig(repository.full_name, config.model_dump_json(exclude_unset=True))
+            )
         elif "mode" not in config.model_fields_set:
             mode = _read_organisation_mode(repository, app, installation, store, now)
             config = config.model_copy(update={"mode": mode})
-        return LoadedConfig(config, "last valid" if last else "defaults", error.problems)
+        was_valid = last is not None and last.text != _OBSERVE
+        return LoadedConfig(config, "last valid" if was_valid else "defaults", error.problems)
     valid = LastValidConfig(repository.full_name, decoded)
     if store.find(LastValidConfig, repo=valid.repo) != valid:
         store.save(valid)

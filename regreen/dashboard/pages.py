@@ -158,8 +158,9 @@ class ResultView:
 def summarize_result(document: ResultDocument) -> ResultSummary:
     """One word and one line on what came out."""
     body = document.body
-    is_observed = bool(body.get("observed"))
-    verdict = name_repair(str(body.get("outcome") or "done"), is_observed=is_observed)
+    is_observed, is_opened = bool(body.get("observed")), bool(body.get("opened"))
+    outcome = str(body.get("outcome") or "done")
+    verdict = name_repair(outcome, is_observed=is_observed, is_opened=is_opened)
     if body.get("outcome") == "needs_human" and body.get("opened"):
         verdict = " by ".join(str(s) for s in ("approved", body.get("approved_by")) if s)
     match document.kind:

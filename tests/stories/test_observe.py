@@ -88,6 +88,7 @@ def test_a_slip_elsewhere_in_the_file_lets_nothing_be_written(
     story.pull(FAULT)
     story.work()
     assert _writes(story) == []
+    assert _shows_that_it_observes(story)
 
 
 def test_a_branch_that_a_dead_job_left_stays_while_observed_and_goes_once_it_may(

@@ -385,6 +385,8 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
         assert 'href="https://hub.example/o/r/issues/3"' in shown
         assert "A patch for `main` at `aaaaaaaaaaaa` waits for `/approve`: Fix it" in plain
         assert "failed: no such revision" in shown
+        assert ">draft opened<" in shown
+        assert ">fixed<" not in shown
 
 
 def test_a_review_that_saw_the_merge_base_fail_needs_a_person(store: Database) -> None:

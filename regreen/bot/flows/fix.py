@@ -479,13 +479,14 @@ class _FixFlow:
         shown = format_markdown(fix, is_waiting=is_waiting, fetch=fetch)
         report = messages.fix_report(fix, shown, fetch)
         claim = messages.describe_claim(fix)
-        is_quiet = fix.outcome in _QUIET_OUTCOMES
+        is_quiet, is_opened = fix.outcome in _QUIET_OUTCOMES, False
         if self._target.fork and fix.outcome in {"fixed", "needs_human"} and fix.patch:
             answer = messages.fix_for_fork(claim, report)
         elif fix.outcome == "fixed" and fix.patch:
             try:
                 draft, answer = self.open_draft(fix.patch, title, body, fix.cause or "", fix=fix)
                 self._save_fix(fix, draft.number)
+                is_opened = True
             except (branches.BranchTaken, OnlyObserved) as error:
                 answer, is_quiet = messages.fix_withheld(str(error), claim, report), False
         elif fix.outcome == "needs_human" and fix.patch:
@@ -510,7 +511,9 @@ class _FixFlow:
                 self._target.sha, _repair_check_id(self._target), answer, fix
             )
             _post_failed_check(self._desk, self._github, check)
-        word = messages.name_repair(fix.outcome, is_observed=is_observed(self._github))
+        word = messages.name_repair(
+            fix.outcome, is_observed=is_observed(self._github), is_opened=is_opened
+        )
         at = f"{word} at {self._target.sha[:12]} ({red.name})"
         self._desk.log_action(self._job, asked_by, "fix", at)
         return f"{word}: {fix.reason or fix.cause or fix.rung or ''}"

@@ -40,8 +40,13 @@ _WHY_NEUTRAL = "the check that failed decides, and this one only offers a repair
 _WHEN_OBSERVED = {"fixed": "would open a draft", "needs_human": "would ask for approval"}
 
 
-def name_repair(outcome: str, *, is_observed: bool) -> str:
-    """A repair's outcome in words; `is_observed`: nothing was written, so it says what would have been done."""
+def name_repair(outcome: str, *, is_observed: bool, is_opened: bool) -> str:
+    """A repair's outcome in words, which fixes nothing before a person merges it.
+
+    `is_observed`: nothing was written, so it says what would have been done; `is_opened`: as a draft pull request.
+    """
+    if outcome == "fixed" and not is_observed:
+        return "draft opened" if is_opened else "repair found"
     return (is_observed and _WHEN_OBSERVED.get(outcome)) or outcome.replace("_", " ")
 
 
