@@ -22,7 +22,7 @@ from regreen.bisect.report import RUN_PARTS
 from regreen.bot.messages.causes import is_unreproduced, may_be_made_flaky
 from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
-from regreen.reviewers.summary import describe_on_base
+from regreen.reviewers.summary import WITHHELD_WORDS, describe_on_base
 from regreen.secrets.markdown_sanitizer import count_noun, describe_confidence
 from regreen.secrets.redaction import redact_secrets
 
@@ -247,6 +247,7 @@ def _make_environment() -> Environment:
         "result_titles": RESULT_TITLES,
         "run_parts": RUN_PARTS,
         "script": Markup(_PAGE_SCRIPT),  # noqa: S704 - our own file
+        "withheld_words": WITHHELD_WORDS,
         "style_sheet": Markup(_STYLE_SHEET),  # noqa: S704 - our own file
     }
     environment.filters |= {

@@ -55,6 +55,7 @@ from regreen.runs.test_runs import (
     run_fresh,
 )
 from regreen.runs.trial import Trial, prepare_environment
+from regreen.secrets.markdown_sanitizer import count_noun
 
 # What a pull request says of itself, and what its own diff does to the tests that guard the project.
 
@@ -469,7 +470,8 @@ class _Proof:
 
     def _prove_tests(self) -> tuple[TestProof, ...]:
         tests = self.parts.tests
-        self.say(f"running {len(tests)} new or altered tests with and without the change")
+        what = count_noun(len(tests), "new or altered test")
+        self.say(f"running {what} with and without the change")
         first, second = self._run_both_sides(tests)
         for _ in range(_MAX_START_REPAIRS):
             if self._runner or first.head.tests or not self._repair_pytest_start(first.head.output):
@@ -724,6 +726,10 @@ class _Proof:
                 self._mark_functions_not_run(own, deadline)
         self.mutants = tuple(mutant for mutant, _ in self._candidates)
         self._untried = len(faults) - len(self.mutants)
+        if self._untried and self.mutants:
+            self.say(
+                f"{self._untried} of them could not be tried: no time was left, or they do not compile"
+            )
         self.seconds["mutants"] = time.monotonic() - started
 
     def _mark_functions_not_run(self, own: Mapping[str, str], deadline: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from regreen import __version__
 from regreen.domain.models import Evidence, Finding, Review, Severity
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import (
+    WITHHELD_WORDS,
     describe_coverage,
     list_all_findings,
     list_over_budget,
@@ -40,9 +42,7 @@ def format_text(review: Review) -> str:
     lines += [*over, ""] if over else []
     if review.coverage:
         lines.append(_coverage_line(review))
-    lines += (
-        [f"withheld: {len(review.withheld)} ({_format_reasons(review)})"] if review.withheld else []
-    )
+    lines += [f"withheld: {_count_withheld(review)}"] if review.withheld else []
     lines += [f"not reviewed: {_escape_newlines(n)}: {why}" for n, why in list_unreviewed(review)]
     return _replace_surrogates("\n".join(lines).rstrip() + "\n")
 
@@ -77,7 +77,7 @@ def format_markdown(review: Review) -> str:
     lines += _format_details(
         "Withheld",
         [
-            f"{markdown_sanitizer.code_span(f'{w.finding.path}:{w.finding.line}')} {markdown_sanitizer.escape_line(w.finding.title)} ({w.reason})"
+            f"{markdown_sanitizer.code_span(f'{w.finding.path}:{w.finding.line}')} {markdown_sanitizer.escape_line(w.finding.title)} ({WITHHELD_WORDS[w.reason]})"
             for w in review.withheld
         ],
     )
@@ -188,11 +188,9 @@ def _score_lines(review: Review) -> list[str]:
     ]
 
 
-def _format_reasons(review: Review) -> str:
-    counts: dict[str, int] = {}
-    for entry in review.withheld:
-        counts[entry.reason] = counts.get(entry.reason, 0) + 1
-    return ", ".join(f"{n} {reason}" for reason, n in counts.items())
+def _count_withheld(review: Review) -> str:
+    counts = Counter(entry.reason for entry in review.withheld)
+    return ", ".join(f"{n} {WITHHELD_WORDS[reason]}" for reason, n in counts.items())
 
 
 def _clean_strings(value: Any) -> Any:

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Literal
@@ -282,23 +282,26 @@ def compute_scores(
 ) -> tuple[dict[Dimension, int | None], dict[Dimension, str]]:
     """Each dimension's score and what it is made of. A finding costs by its severity, weighted by its confidence.
 
-    A finding that is not sure enough costs nothing: nobody sees it. One that a person dismissed, or that is over the
+    A finding that is not sure enough costs nothing, and the words beside the score count it. One that a person dismissed, or that is over the
     budget of comments, is in `findings`: the code is as it was, and the author of a change can dismiss what is said of
     it. Failing tests cost correctness as much as a critical finding, unless all of them fail at the merge base too.
     """
-    scores = {d: _score_dimension(d, reports, findings, context, tests) for d in DIMENSIONS}
-    kept = Counter(w.finding.dimension for w in withheld if w.reason == "confidence")
-    for dimension, count in kept.items():
-        if (score := scores[dimension]).value is not None:
-            note = f"{score.rests_on}; {count} not sure enough to be shown, not counted"
-            scores[dimension] = DimensionScore(score.value, note)
+    unsure = [w.finding for w in withheld if w.reason == "confidence"]
+    scores = {d: _score_dimension(d, reports, findings, unsure, context, tests) for d in DIMENSIONS}
     return {d: s.value for d, s in scores.items()}, {d: s.rests_on for d, s in scores.items()}
+
+
+def _count_by_severity(findings: Iterable[Finding]) -> list[str]:
+    """How many there are of each severity, the worst first."""
+    counts = Counter(f.severity for f in findings)
+    return [f"{counts[s]} {s}" for s in _COST_BY_SEVERITY if counts[s]]
 
 
 def _score_dimension(
     dimension: Dimension,
     reports: Sequence[tuple[Dimension, ReviewerReport]],
     findings: Sequence[Finding],
+    unsure: Sequence[Finding],
     context: ReviewContext,
     tests: ReviewTestRun | None,
 ) -> DimensionScore:
@@ -314,8 +317,7 @@ def _score_dimension(
         return DimensionScore(None, _missing_score_reason(skipped, context))
     mine = [f for f in findings if f.dimension == dimension]
     lost = sum(_COST_BY_SEVERITY[f.severity] * _finding_weight(f) for f in mine)
-    by_severity = Counter(f.severity for f in mine)
-    made_of = [f"{by_severity[s]} {s}" for s in _COST_BY_SEVERITY if by_severity[s]]
+    made_of = _count_by_severity(mine)
     if dimension == "correctness" and tests and not tests.passed:
         if tests.fails_without_change:
             made_of.insert(0, "failing tests, which fail without the change too, not counted")
@@ -326,7 +328,10 @@ def _score_dimension(
     if all(r.is_narrow for r in own if r.read):
         return DimensionScore(None, "; ".join([*made_of, f"only {', '.join(read)}{no_model}"]))
     by = count_noun(len(read), "reviewer" if context.model else "analyzer")
-    note = f"{', '.join(made_of) or 'no finding'}; {by}{no_model}: {'; '.join(read)}"
+    note = ", ".join(made_of) or "no finding"
+    if left_out := _count_by_severity(f for f in unsure if f.dimension == dimension):
+        note = f"{', '.join(made_of) or 'no finding posted'}; {', '.join(left_out)} withheld as not sure enough, not counted"
+    note += f"; {by}{no_model}: {'; '.join(read)}"
     if no_model and (left := _files_only_for_model(context)):
         note += f"; not read: {', '.join(left[:3])}{', …' if len(left) > 3 else ''}"
     if not_done := [s.reviewer for s in skipped if not (no_model and s.reviewer == "model")]:

@@ -18,11 +18,19 @@ from regreen.domain.models import (
     UnreadFile,
     WalkthroughStep,
     WithheldFinding,
+    WithheldReason,
 )
 from regreen.reviewers.context import ReviewContext
 from regreen.reviewers.scope import ReviewScope
 from regreen.secrets.markdown_sanitizer import count_noun
 
+WITHHELD_WORDS: dict[WithheldReason, str] = {
+    "confidence": "not sure enough",
+    "budget": "over the limit of comments",
+    "duplicate": "posted before",
+    "dismissed": "dismissed",
+    "outside_diff": "not on a line of the diff",
+}
 _LINES_A_MINUTE = 12
 _MAX_WALKTHROUGH_FILES = 30
 _MAX_DESCRIBED_FILES = 3

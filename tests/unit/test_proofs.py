@@ -426,6 +426,8 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert said.startswith(
         "proven, but 3 of 4 faults in the changed lines would pass unnoticed: red\n"
     )
+    assert "only the changed test files were run; other tests may fail at this commit\n" in said
+    assert "in functions that are not run" not in said
     untried = proof_check("a" * 40, ProofResult("proven", "red", (shown,)), required=False)
     assert "\n\nNo fault was tried in the changed lines.\n\n" in untried.summary
     assert (half.title[:22], half.conclusion) == ("Proven, but 1 of 2 fau", "success")
@@ -441,6 +443,8 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     part = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), (*mutants, *idle)), required=False)  # fmt: skip
     assert part.title == "Proven, but spare is not run by its tests, and 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
     assert part.summary.startswith("**Proven, but `spare` is not run by its tests, and 3 of 4 ")
+    said = format_proof(ProofResult("proven", "red", (shown,), (*mutants, *idle)))
+    assert "\n3 more faults are in functions that are not run\n" in said
     assert "calc.py:20" not in part.summary, "what no test runs is said once"
     only = proof_check("a" * 40, ProofResult("proven", "red", (shown,), (mutants[3], *idle)), required=False)  # fmt: skip
     assert only.title == "Proven, but spare is not run by its tests"

@@ -217,7 +217,7 @@ def test_a_withheld_finding_costs_no_score(tmp_path: Path) -> None:
     assert score == 100
     assert (
         note
-        == "no finding; 1 analyzer: ruff on 1 file; 200 not sure enough to be shown, not counted"
+        == "no finding posted; 200 medium withheld as not sure enough, not counted; 1 analyzer: ruff on 1 file"
     )
 
 

@@ -103,6 +103,12 @@ def format_proof(result: ProofResult) -> str:
     if mutants_line := describe_mutants(result):
         lines += ["", f"{mutants_line}:" if lived else mutants_line]
         lines += [f"  {mutant.path}:{mutant.line}: {mutant.change}" for mutant in lived]
+    if not_run := len(result.mutants) - _count_faults(result)[1]:
+        lines.append(
+            f"{not_run} more {'fault is' if not_run == 1 else 'faults are'} in functions that are not run"
+        )
+    if result.mutants:
+        lines.append("only the changed test files were run; other tests may fail at this commit")
     if result.claims:
         lines += ["", "claims:"]
     holds = {True: "holds", False: "does not hold", None: "not known"}
