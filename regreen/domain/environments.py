@@ -16,7 +16,7 @@ ReadText = Callable[[str], str | None]
 
 _MAX_FILE_BYTES = 512 * 1024
 _INDENT = "\n" + " " * 13
-_MAX_SHOWN = 400  # characters of one line of a setup, where the whole is not asked for
+_MAX_SHOWN = 100  # characters of one line of a setup, where the whole is not asked for
 
 
 @dataclass(frozen=True, slots=True)

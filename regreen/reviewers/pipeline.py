@@ -287,7 +287,9 @@ def compute_scores(
     it. Failing tests cost correctness as much as a critical finding, unless all of them fail at the merge base too.
     """
     unsure = [w.finding for w in withheld if w.reason == "confidence"]
-    scores = {d: _score_dimension(d, reports, findings, unsure, context, tests) for d in DIMENSIONS}
+    scores = {
+        d: _score_dimension(d, reports, findings, context, tests, unsure=unsure) for d in DIMENSIONS
+    }
     return {d: s.value for d, s in scores.items()}, {d: s.rests_on for d, s in scores.items()}
 
 
@@ -301,9 +303,10 @@ def _score_dimension(
     dimension: Dimension,
     reports: Sequence[tuple[Dimension, ReviewerReport]],
     findings: Sequence[Finding],
-    unsure: Sequence[Finding],
     context: ReviewContext,
     tests: ReviewTestRun | None,
+    *,
+    unsure: Sequence[Finding],
 ) -> DimensionScore:
     own = [r for d, r in reports if dimension in {d, *r.reads_also}]
     reported = [r.scores[dimension] for _, r in reports if dimension in r.scores]

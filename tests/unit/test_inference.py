@@ -82,6 +82,17 @@ def test_extras_for_tests_are_installed_with_the_project(tmp_path: Path) -> None
     assert "sphinx" not in fallback.setup.value
 
 
+@pytest.mark.parametrize(("command", "source"), [("", "tests/test_a.py"), ("pytest -q", "the command")])  # fmt: skip
+def test_without_a_manifest_it_is_set_up_for_what_runs(
+    command: str, source: str, tmp_path: Path
+) -> None:
+    (found,) = infer(tmp_path, TEST, command)
+    assert found.setup is not None
+    assert found.setup.source == source
+    lines = "\n".join(found.describe()).splitlines()
+    assert max(map(len, lines)) < 200, "nobody reads the names of all packages with wheels"
+
+
 def test_lists_that_setup_py_puts_together_are_read(tmp_path: Path) -> None:
     setup_py = (
         "from setuptools import setup\nmore = ['attrs']\nbase = ['click'] + more\n"

@@ -162,7 +162,10 @@ class PythonProjects:
             plain = replace(plain, interpreter=from_job.interpreter, python=version)
         has_manifest = any(name in files.paths for name in _MANIFESTS)
         if has_manifest or _names_collector(command) or (test and not command):
-            setups = [replace(plain, setup=x) for x in infer_python_setups(files, version, before)]
+            # without a manifest it is set up for what runs the tests
+            asks = "the command" if command or test is None else test.source
+            found = infer_python_setups(files, version, before, asks)
+            setups = [replace(plain, setup=x) for x in found]
             yield from setups[:-1]
             yield replace(setups[-1], is_fallback=len(setups) > 1)
 
@@ -369,7 +372,7 @@ def list_test_requirements(files: RepositoryFiles) -> frozenset[str]:
 
 
 def infer_python_setups(
-    files: RepositoryFiles, python: str | None, before: date | None
+    files: RepositoryFiles, python: str | None, before: date | None, asks: str = "the command"
 ) -> Iterator[Inferred]:
     """Setups from the manifests, the most faithful first: with a lock file, the project with its extras, its requirements.
 
@@ -377,6 +380,7 @@ def infer_python_setups(
         files: the commit's tree.
         python: the interpreter ("3.11").
         before: versions are those of this day, where the commit is old.
+        asks: where it is known from what runs, which is all there is without a manifest.
     """
     project = _read_project(files)
     named = _find_named_imports(files, project)
@@ -430,7 +434,7 @@ def infer_python_setups(
     lines = [*start, *_requirement_lines(wanted, install)]
     if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
         lines.append(_IMPORT_FROM_SRC)
-    yield Inferred("\n".join(lines), _list_source_places(wanted, "") or "the command")
+    yield Inferred("\n".join(lines), _list_source_places(wanted, "") or asks)
 
 
 def _lines_that_take_wheels() -> list[str]:
