@@ -273,11 +273,8 @@ class BisectSession:
             view = self.make_view()
             self._record_step(run, view)
         outcome, reason = self.judge(run)
-        best = (
-            f"{view.best[:12]} {view.probability:.0%}"
-            if view.best
-            else f"elsewhere {view.probability:.0%}"
-        )
+        nowhere = "before them" if self.state.before >= self.state.none else "none of them"
+        best = f"{view.best[:12] if view.best else nowhere} {view.probability:.0%}"
         self.say(
             f"{self.tests}. {run.sha[:12]} {outcome} ({reason}) {run.seconds:.1f} s; "
             f"about {view.left} of {len(self.commits)} commits left, likeliest {best}"
@@ -467,7 +464,7 @@ class BisectSession:
     def make_view(self) -> SearchView:
         """The state for an observer."""
         best, probability = self.state.likeliest_commit()
-        nowhere = self.state.none + self.state.before
+        nowhere = max(self.state.none, self.state.before)  # apart, as the result states them
         posterior = self.state.commit_probabilities()
         left = round(2 ** self.state.entropy())
         durations = [run.seconds for run in self.log.runs]

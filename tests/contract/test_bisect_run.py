@@ -171,6 +171,7 @@ def test_it_was_broken_before(history: History, find: Callable[..., Bisection]) 
     found = find(good=good)
     assert (found.outcome, found.culprit) == ("before", None)
     assert found.tests <= 6
+    assert found.narrowing[-1].probability == round(found.probability, 4), "one number"
     assert "give an older --good" in report.render_headline(found)
     lacking = replace(found, signature="ModuleNotFoundError: No module named 'dateutil'")
     assert "let --setup install it" in report.render_headline(lacking)
