@@ -87,7 +87,7 @@ def test_failed_checks_with_one_cause_get_one_answer_and_a_flake_runs_again_once
     _ci_fails(story, sound)
     story.work()
     title, text = _answer(story, broken)
-    assert title.startswith("This change broke it: ")
+    assert title == "This change broke test_sum (fails 2 of 2, base passes)"
     assert text.count("**This change broke it**") == 1
     assert "Failed: `More / test`, `CI / test`.\n\nDraft #" in text
     assert "Reproduce: `regreen why --base" in text
@@ -190,7 +190,7 @@ def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> No
         r"\(\d\d% sure, not verified by a revert; \d+ more runs?, \d+ s\)",
         text,
     )
-    assert "the failure goes away when `main` is repaired" in text
+    assert "goes away when `main` is repaired and this branch is updated from it" in text
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     failed = "test_sum (tests.test_prices.TotalTest.test_sum)"
     assert task.text == f"Tests fail on `main` too, not only in this pull request: {failed}"
@@ -207,7 +207,7 @@ def test_forty_red_jobs_with_one_cause_are_one_answer(story: Story) -> None:
     story.state.run_ci(REPO, pull.raw.head_sha, jobs)
     story.work()
     title, text = _answer(story, pull)
-    assert title.startswith("This change broke it: ")
+    assert title == "This change broke test_sum (fails 2 of 2, base passes)"
     assert text.count("**This change broke it**") == 1
     assert "and 35 more" in text
     assert text.count("- head: ") <= 3
@@ -248,7 +248,7 @@ def test_nothing_of_a_fork_runs_before_somebody_asks_why(tell: Tell) -> None:
     assert prepared == []
     said = story.says("alice", "/why", on=pull)
     story.work()
-    assert _answer(story, pull)[0].startswith("This change broke it: ")
+    assert _answer(story, pull)[0].startswith("This change broke test_sum (fails ")
     assert "**This change broke it**" in pull.comments[-1]
     fetch = f"git fetch origin pull/{pull.number}/head"
     assert f"Reproduce: `{fetch} && regreen why --base " in pull.comments[-1]

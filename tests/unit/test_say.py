@@ -589,6 +589,25 @@ def test_a_commit_at_the_start_of_a_sentence_keeps_its_letters() -> None:
     )
 
 
+def test_the_title_names_what_a_change_broke_before_github_cuts_it() -> None:
+    tests = [f"tests.test_budget.LeftTest.test_{word}" for word in ("passed", "left", "none")]
+    run = {"where": "head", "outcome": "fail", "signature": None, "tests": tests}
+    reason = "3 tests are red on head in 2 of 2 runs, green on the base in 1 of 1 run: " + tests[0]
+    cause = messages.make_cause_document(RedCause("change", reason, "fix"))
+    cause |= {"checks": ["test"], "action": "", "repeat": "", "runs": [run] * 2}
+
+    def title(**more: object) -> str:
+        return messages.cause_check("a" * 40, [cause | more]).title
+
+    assert title() == "This change broke 3 tests: test_passed and 2 more (fail 2 of 2, base passes)"
+    assert title(reason="t is red on head, absent on the base").endswith(", not there on the base)")
+    assert title(reason=f"{reason}; flaky beside it: t").startswith(
+        "This change broke it: 3 tests "
+    )
+    one = {**run, "tests": ["tests/test_a.py::T::test_b[1.5]"]}
+    assert title(runs=[one]).startswith("This change broke test_b[1.5] (fails 1 of 1, ")
+
+
 def test_a_rate_says_how_many_runs_it_is_from() -> None:
     run = {"where": "head", "outcome": "fail", "signature": None}
     cause = messages.make_cause_document(RedCause("flaky", "now red, now green", "rerun"))

@@ -51,7 +51,7 @@ _NEXT_STEP_QUIET = (
 _ADVICE = {
     "fix": "It has to be repaired here.",
     "rebase": "It is repaired on BRANCH already: rebase on it.",
-    "wait": "The change is not the cause: the failure goes away when BRANCH is repaired.",
+    "wait": "The change is not the cause: the failure goes away when BRANCH is repaired and this branch is updated from it.",
     "look": "A person has to look at it.",
 }
 _ADVICE_MAYBE_MADE_FLAKY = "Whether the change made it flaky is not known. Look at what the change does to what this test runs: when the test passes once more, that shows nothing."
@@ -132,10 +132,7 @@ def cause_check(
     """
     ordered = order_causes(causes)
     first, more = ordered[0], f" (and {len(causes) - 1} more)" if len(causes) > 1 else ""
-    title = (
-        to_plain_line(f"{_name_cause(first)}: {first['reason']}", _MAX_TITLE_CHARS - len(more))
-        + more
-    )
+    title = to_plain_line(_make_title(first), _MAX_TITLE_CHARS - len(more)) + more
     *others, last = ordered
     is_quiet = not any(one["checks"] for one in causes)
     why = "no check failed that it could explain" if is_quiet else _WHY_NEUTRAL
@@ -154,6 +151,23 @@ def cause_check(
         for one in ordered
     ]
     return add_verdict(check, first["verdict"], causes=facts)
+
+
+def _make_title(cause: Mapping[str, Any]) -> str:
+    """The cause in a line that GitHub does not cut: which tests the change broke, where that is all that is known."""
+    runs = [run for run in cause["runs"] if run["where"] == "head"]
+    names = list(dict.fromkeys(test for run in runs for test in run.get("tests", ())))
+    if cause["verdict"] != "change" or not names or "; " in cause["reason"] or not cause["checks"]:
+        return f"{_name_cause(cause)}: {cause['reason']}"
+    short = names[0].partition(" (")[0].rpartition("::")[2]
+    short = short if "[" in short else short.rpartition(".")[2]
+    many = f"{len(names)} tests: {short} and {len(names) - 1} more" if len(names) > 1 else short
+    failed = sum(run["outcome"] == "fail" for run in runs)
+    # a base without the test may be green, too: the reason tells
+    known = {"green on the base": ", base passes", "absent on the base": ", not there on the base"}
+    base = next((words for seen, words in known.items() if seen in cause["reason"]), "")
+    verb = "fail" if len(names) > 1 else "fails"
+    return f"This change broke {many} ({verb} {failed} of {len(runs)}{base})"
 
 
 def approval_check(
