@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Any
@@ -56,8 +56,8 @@ KIND_TITLES: dict[JobKind, str] = {
 class OpenTask:
     """Something that a person has to do: a state for its colour, what it is, and where to go.
 
-    `culprit` is the commit that caused it, if that is known; `check` the commit whose check run has the button, where
-    that is the place to go.
+    `culprit` is the commit that caused it, if that is known; `draft` the pull request that repairs it; `check` the commit
+    whose check run has the button, where that is the place to go.
     """
 
     state: str
@@ -68,6 +68,7 @@ class OpenTask:
     since: datetime | None = None
     culprit: str = ""
     check: str = ""
+    draft: int | None = None
 
     @property
     def path(self) -> str:
@@ -104,7 +105,8 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         is_newest = newest.setdefault((patch.repo, patch.branch), patch) is patch
         tasks.append(describe_patch(patch, is_newest=is_newest))
     tasks += _list_waiting_forks(store, [*recent["review"], *recent["why"]], now)
-    tasks += [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
+    drafts = [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
+    tasks = _join_drafts(tasks, drafts)
     asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     failed = {
         # one refusal may concern many jobs of a repository
@@ -155,10 +157,11 @@ def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[Open
                     if document.body.get("observed") and document.body.get("patch")
                     else "no repair was found"
                 )
+            since = _find_first_red_commit(document)
+            text += f", since `{since[:12]}`" if since else ""
             text += _name_failing_tests(document)
-            tasks.append(
-                OpenTask("red", text, document.repo, document.number, document.job, document.at)
-            )
+            place = (document.repo, document.number, document.job, document.at)
+            tasks.append(OpenTask("red", text, *place, since))
     return tasks
 
 
@@ -182,6 +185,13 @@ def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
     ran = [run for cause in causes for run in cause.get("runs") or () if isinstance(run, dict)]
     is_green = any(run.get("where") == "base" and run.get("outcome") == "pass" for run in ran)
     return branch, False if is_green or any(c.get("do") == "rebase" for c in causes) else None
+
+
+def _find_first_red_commit(document: ResultDocument) -> str:
+    """The commit that an answer names for the failing base; "" where it names none."""
+    causes = [cause for cause in document.body.get("causes") or () if isinstance(cause, dict)]
+    mains = [cause for cause in causes if cause.get("verdict") == "main"]
+    return next((str(one["since"]["sha"]) for one in mains if one.get("since")), "")
 
 
 def _name_failing_tests(document: ResultDocument) -> str:
@@ -261,7 +271,20 @@ def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
     title, author = document.body.get("title"), document.body.get("author")
     text += f" “{title}”" if title and title != draft.branch else ""
     text += f" by {author}" if author else ""
-    return OpenTask("draft", text, draft.repo, draft.number, document.job, document.at)
+    sha = (document.body.get("culprit") or {}).get("sha", "")
+    return OpenTask("draft", text, draft.repo, draft.number, document.job, document.at, sha)
+
+
+def _join_drafts(tasks: Sequence[OpenTask], drafts: Sequence[OpenTask]) -> list[OpenTask]:
+    """The tasks and drafts, where a red branch and the draft that repairs what broke it are one."""
+    repairs = {(draft.repo, draft.culprit): draft for draft in drafts if draft.culprit}
+    joined = []
+    for task in tasks:
+        draft = repairs.get((task.repo, task.culprit)) if task.state == "red" else None
+        text = f"{task.text}; review draft #{draft.number}, which repairs it" if draft else ""
+        joined.append(replace(task, text=text, draft=draft.number) if draft else task)
+    named = {(task.repo, task.draft) for task in joined}
+    return [*joined, *(draft for draft in drafts if (draft.repo, draft.number) not in named)]
 
 
 def _describe_red_branch(store: Store, state: ScheduleState) -> OpenTask:

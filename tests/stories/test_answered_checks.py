@@ -193,7 +193,8 @@ def test_a_base_branch_that_fails_too_is_listed_for_a_person(story: Story) -> No
     assert "goes away when `main` is repaired and this branch is updated from it" in text
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     failed = "test_sum (tests.test_prices.TotalTest.test_sum)"
-    assert task.text == f"Tests fail on `main` too, not only in this pull request: {failed}"
+    said = f"Tests fail on `main` too, not only in this pull request, since `{task.culprit[:12]}`"
+    assert (task.text, len(task.culprit)) == (f"{said}: {failed}", 40)
     assert (task.state, task.number) == ("red", pull.number)
 
 

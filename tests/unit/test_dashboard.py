@@ -389,6 +389,22 @@ def test_the_first_page_says_what_needs_a_person(store: Database) -> None:
         assert ">fixed<" not in shown
 
 
+def test_a_red_branch_and_the_draft_that_repairs_it_are_one_task(store: Database) -> None:
+    store.save(ScheduleState("o/r", "nightly", red="f" * 40, issue=7, issues=(7,)))
+    store.save(OpenRepair("o/r", "main", 8))
+    culprit = {"sha": "c" * 40, "subject": "Count income", "author": "Emi"}
+    found = {"outcome": "found", "culprit": culprit, "opened": 7}
+    store.save_document(ResultDocument("bisect", "o/r", None, "s", "tick/1", _NOW, found))
+    fix = {"outcome": "fixed", "title": "main", "opened": 8, "culprit": culprit}
+    store.save_document(ResultDocument("fix", "o/r", None, "s", "fix/1", _NOW, fix))
+    (task,) = list_open_tasks(store, _NOW, lambda _: True)
+    assert task.text.endswith("by Emi; review draft #8, which repairs it")
+    shown = _operator(store).get("/").text
+    assert re.search(r'issues/7"[^>]*>o/r#7</a> → <a href="[^"]*issues/8"', shown)
+    store.save_document(ResultDocument("fix", "o/r", None, "s", "fix/1", _NOW, fix | {"culprit": {"sha": "d" * 40}}))  # fmt: skip
+    assert len(list_open_tasks(store, _NOW, lambda _: True)) == 2
+
+
 def test_a_review_that_saw_the_merge_base_fail_needs_a_person(store: Database) -> None:
     body = {"headline": "1 test failing without the change too", "base_branch": "main"}
     review = ResultDocument("review", "o/r", 4, "4@a", "review/o/r/4/1", _NOW, body)
@@ -473,7 +489,7 @@ def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
     assert 'href="/jobs/why/2"' in shown
     _keep_answer(store, "change", "pass", 1)
     shown = _operator(store).get("/").text
-    assert "Nothing waits for a maintainer" in shown
+    assert "Nothing waits for you." in shown
     assert "no red branch" not in shown, "branches without a schedule are not watched"
 
 
