@@ -283,6 +283,7 @@ _HEALTH_PERIOD = timedelta(days=30)
 _MAX_HEALTH_MARKS = 14
 _MAX_ROWS = 500
 _RED_WEEKS = 8
+_TREND_PERIOD = timedelta(weeks=4)
 _MAX_COVERAGE_REVIEWS = 100
 _MAX_COVERAGE_MARKS = 30
 
@@ -388,6 +389,36 @@ def _count_red_checks(
     return weeks if any(total for _, total, _ in weeks) else []
 
 
+def _describe_trend(answers: Sequence[ResultDocument], now: datetime) -> list[str]:
+    """Whether fewer checks of pull requests fail than before, and which tests were flaky; [] where nothing tells."""
+    counts, flaky = [0, 0], Counter[str]()
+    for answer in answers:
+        age = max(0, (now - answer.at) // _TREND_PERIOD)
+        for cause in answer.body["causes"] if age < 2 else ():
+            counts[age] += len(cause.get("checks") or ())
+            if age == 0 and cause["verdict"] == "flaky":
+                runs = (run for run in cause.get("runs") or () if run.get("where") == "head")
+                flaky.update({test for run in runs for test in run.get("tests") or () if test})
+    lines = []
+    oldest = min((answer.at for answer in answers), default=now)
+    # an older answer shows that the weeks before were watched as well, and are not cut off
+    if now - oldest > _TREND_PERIOD * (2 if len(answers) >= _MAX_ROWS else 1):
+        new, old = (f"{count / (_TREND_PERIOD / timedelta(weeks=1)):.1f}" for count in counts)
+        word = "As before"
+        if counts[0] != counts[1]:
+            word = "Better than before" if counts[0] < counts[1] else "Worse than before"
+        lines.append(
+            f"{word}: {new} red checks a week in the last 4 weeks, {old} in the 4 weeks before."
+        )
+    if flaky:
+        named = ", ".join(
+            f"`{test[:200]}` ({count_noun(n, 'time')})" for test, n in flaky.most_common(5)
+        )
+        more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
+        lines.append(f"Flaky in the last 4 weeks: {named}{more}.")
+    return lines
+
+
 def _summarize_causes(answers: Sequence[ResultDocument], now: datetime) -> str:
     """Whose this month's failed checks were, and how long their answers took; "" without any."""
     month = [d.body for d in answers if (d.at.year, d.at.month) == (now.year, now.month)]
@@ -441,6 +472,7 @@ def show_repository(
         activity=activity,
         causes=_summarize_causes(answers, now),
         red_weeks=_count_red_checks(answers, now),
+        trend=_describe_trend(answers, now),
         coverage=_list_coverage(shelf, repo) if reader.may_see(repo) else [],
     )
 

@@ -479,6 +479,28 @@ def _keep_answer(store: Database, verdict: str, outcome: str, hours: float) -> N
     store.save_document(ResultDocument("why", "o/r", 5, f"s{hours}", f"why/{hours}", at, body))
 
 
+def test_a_repository_says_whether_fewer_checks_fail_and_what_was_flaky(store: Database) -> None:
+    def answer(days: int, verdict: str, checks: int, tests: list[str]) -> None:
+        run = {"where": "head", "outcome": "fail", "tests": tests}
+        cause = {"verdict": verdict, "do": "rerun", "runs": [run], "checks": ["c"] * checks}
+        body = {"causes": [cause], "base": "main", "verdict": verdict, "seconds": 9.0}
+        at = datetime.now(UTC) - timedelta(days=days)
+        store.save_document(ResultDocument("why", "o/r", 5, f"s{days}", f"w/{days}", at, body))
+
+    def shown() -> str:
+        return re.sub("</?code>", "`", _operator(store).get("/repositories/o/r").text)
+
+    answer(2, "flaky", 1, ["test_net"])
+    answer(9, "flaky", 1, ["test_net", "test_disk"])
+    assert "red checks a week" not in shown(), "nothing is known of the weeks before"
+    assert "Flaky in the last 4 weeks: `test_net` (2 times), `test_disk` (1 time)." in shown()
+    answer(30, "change", 6, ["test_sum"])
+    assert "Better than before: 0.5 red checks a week in the last 4 weeks, 1.5 in the 4 weeks before." in shown()  # fmt: skip
+    assert "`test_sum`" not in shown()
+    answer(3, "change", 10, ["test_sum"])
+    assert "Worse than before: 3.0 red checks a week" in shown()
+
+
 def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
     store: Database,
 ) -> None:
