@@ -71,7 +71,10 @@ def test_a_review_that_never_ended_says_since_when_it_should_have(story: Story) 
     began, until = (f"{at:%Y-%m-%d at %H:%M} UTC" for at in (now, now + timedelta(minutes=90)))
     said = pull.check.summary or ""
     assert said.startswith(f"Began on {began}. The result should replace this text by {until}. ")
-    assert "Regreen is probably not running: see *While Regreen is down* in its" in said
+    assert (
+        "Regreen is probably not running: see *While Regreen is down* in Regreen's documentation."
+        in said
+    )
 
 
 def test_a_review_that_was_cancelled_while_its_process_was_dead_leaves_no_spinning_check(

@@ -33,6 +33,8 @@ def _shows_that_it_observes(story: Story) -> bool:
         "only observed" in shown_page(story, "/").lower(),
         "only observed" in shown_page(story, f"/repositories/{REPO}").lower(),
     }
+    is_act = "Mode <code>act</code>" in shown_page(story, f"/repositories/{REPO}")
+    assert is_act is not said
     return said
 
 

@@ -479,6 +479,11 @@ def _keep_answer(store: Database, verdict: str, outcome: str, hours: float) -> N
     store.save_document(ResultDocument("why", "o/r", 5, f"s{hours}", f"why/{hours}", at, body))
 
 
+def test_without_feedback_the_percentages_are_called_a_prior(store: Database) -> None:
+    shown = _operator(store).get("/calibration").text
+    assert "No feedback yet, so the percentages of findings are a prior" in shown
+
+
 def test_a_repository_says_whether_fewer_checks_fail_and_what_was_flaky(store: Database) -> None:
     def answer(days: int, verdict: str, checks: int, tests: list[str]) -> None:
         run = {"where": "head", "outcome": "fail", "tests": tests}

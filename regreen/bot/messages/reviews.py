@@ -360,7 +360,7 @@ def review_started_check(
     head_sha: str, external_id: str, details_url: str, *, began: datetime, until: datetime
 ) -> CheckRun:
     """The check run of a running review, which should end by `until`: a server that is down cannot say so itself."""
-    late = "If this text is still here later, Regreen is probably not running: see *While Regreen is down* in its `docs/install.md`."
+    late = "If this text is still here later, Regreen is probably not running: see *While Regreen is down* in Regreen's documentation."
     return CheckRun(
         name=CHECK_NAME,
         head_sha=head_sha,
