@@ -31,6 +31,7 @@ from regreen.bisect.session import BisectSession
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.domain.models import Cost
 from regreen.domain.ports import Git
+from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.secrets.markdown_sanitizer import code_span, count_noun, format_probability
 
@@ -630,10 +631,10 @@ def render_markdown(result: Bisection, next_steps: str = "") -> str:
         if result.culprit
         else []
     )
-    over = f"{_format_extent(result.range)}, " if result.range.commits else ""
+    over = f"searched {_format_extent(result.range)}" if result.range.commits else "ran"
     lines += [
         f"- {describe_runs(result)}",
-        f"- searched: {over}{count_noun(result.builds, 'environment')}, in {result.seconds:.0f} s",
+        f"- {over} for {format_seconds(result.seconds)}; {count_noun(result.builds, 'environment')} prepared for it",
     ]
     untested = _describe_untested(result)
     lines += [f"- not tested: {untested}"] if untested else []

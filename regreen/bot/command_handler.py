@@ -564,6 +564,8 @@ class CommandHandler:
         finding = next((f for f in posted.values() if names & {f.id, f.fingerprint}), None)
         undo = command.name == "undismiss"
         if finding is None or (undo and finding.fingerprint not in dismissed):
+            refused = f"{command.name}: no such finding"
+            self._desk.log_action(context.job, context.login, "refused", refused)
             listed = [f for f in posted.values() if not undo or f.fingerprint in dismissed]
             return messages.unknown_finding(wanted, [(f.id, f.title) for f in listed], undo=undo)
         is_answered = undo and feedback.withdraw_dismissal(self._desk, github, finding)

@@ -37,6 +37,7 @@ from regreen.fixers.case import (
     RungResult,
 )
 from regreen.fixers.minimization import describe_smaller_failure, measure_strength
+from regreen.fixers.report import name_attempt_outcome
 from regreen.fixers.triage import (
     explain_red_base,
     find_refused_lock,
@@ -546,7 +547,8 @@ class _Ladder:
         self.judged.append(judgement)
         seconds = self.case.stop.now() - started
         self.attempts.append(_make_attempt(judgement, seconds))
-        self.case.say(f"{proposal.rung}: {proposal.summary}: {judgement.outcome}")
+        end = name_attempt_outcome(judgement.outcome)
+        self.case.say(f"{proposal.rung}: {proposal.summary}: {end}")
         return judgement, verified
 
     def _make_result(self, outcome: FixOutcome, judgement: PatchVerdict | None) -> FixResult:

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from regreen.code.diff import parse
 from regreen.domain.models import Failure
 from regreen.environment.preparation import render_environment
-from regreen.fixers.case import Attempt, FixResult, GuiltyCommit, Hypothesis, OtherJobRun
+from regreen.fixers.case import (
+    Attempt,
+    AttemptOutcome,
+    FixResult,
+    GuiltyCommit,
+    Hypothesis,
+    OtherJobRun,
+)
 from regreen.secrets import markdown_sanitizer
 from regreen.secrets.markdown_sanitizer import code_span, count_noun, format_probability
 
@@ -27,6 +34,7 @@ _ATTEMPT_OUTCOMES = {
     "nothing_proposed": "no patch",
     "needs_human": "needs approval",
 }
+_GATE_WORDS = {"allow": "passed", "deny": "refused", "needs_human": "a person has to decide"}
 _MAX_SHOWN_FILES = 5
 _MAX_REPORT_CHARS = 60_000
 _MAX_FAILURES = 10
@@ -55,14 +63,14 @@ def _text_lines(result: FixResult) -> Iterator[str]:
         kept = f"; {count_noun(number, 'test')} that passed before still {passes}" if number else ""
         yield f"after: passes in {result.after.reruns} fresh runs{kept}"
     if result.gate:
-        yield f"safety checks: {result.gate.verdict.replace('_', ' ')}"
+        yield f"patch safety checks: {_GATE_WORDS[result.gate.verdict]}"
         for reason in result.gate.reasons:
             yield f"  {reason.check}: {reason.detail}"
     yield from (f"{name}: {end}" for name, end in _describe_other_jobs(result.other_jobs))
     for attempt in result.attempts:
         if result.outcome == "fixed" and attempt.patch != result.patch:
             continue  # what did not help is in the JSON
-        yield f"tried {attempt.rung}: {attempt.summary}: {_describe_attempt(attempt)} ({attempt.seconds:.0f} s)"
+        yield f"tried {attempt.rung}: {attempt.summary}: {name_attempt_outcome(attempt.outcome)} ({attempt.seconds:.0f} s)"
     yield from (
         f"hypothesis {one.outcome}: {one.claim} ({one.experiment})" for one in result.hypotheses
     )
@@ -320,7 +328,7 @@ def _attempts_table(attempts: Sequence[Attempt], cost: str) -> Iterator[str]:
                 # the names of checks are for the JSON document and the terminal
                 detail = detail.replace(f"{reason.check}: {reason.detail}", reason.detail)
             why = f": {_escape_cell(markdown_sanitizer.escape_line(detail, 160))}" if detail else ""
-            result = f"{_describe_attempt(attempt)}{why}"
+            result = f"{name_attempt_outcome(attempt.outcome)}{why}"
             rows.append(
                 f"| {attempt.rung} | {_escape_cell(_sanitize_text(attempt.summary))} | {result} | {attempt.seconds:.0f} | {attempt.usd:.2f} |"
             )
@@ -331,8 +339,9 @@ def _attempts_table(attempts: Sequence[Attempt], cost: str) -> Iterator[str]:
         yield f"\n<sub>{cost}</sub>"
 
 
-def _describe_attempt(attempt: Attempt) -> str:
-    return _ATTEMPT_OUTCOMES.get(attempt.outcome, attempt.outcome.replace("_", " "))
+def name_attempt_outcome(outcome: AttemptOutcome) -> str:
+    """How an attempt ended, in words."""
+    return _ATTEMPT_OUTCOMES.get(outcome, outcome.replace("_", " "))
 
 
 def _make_details(title: str, inner: str) -> str:

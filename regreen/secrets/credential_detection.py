@@ -21,7 +21,8 @@ from regreen.secrets.credential_formats import (
     find_possible_formats,
 )
 
-_KINDS_BY_NAME = frozenset({"password", "secret", "credentials in a URL"})
+URL_CREDENTIALS = "credentials in a URL"
+_KINDS_BY_NAME = frozenset({"password", "secret", URL_CREDENTIALS})
 _OVERLAP_CHARACTERS = 1000
 _MAX_FINDINGS = 200
 _MAX_FINDINGS_PER_LINE = 1000
@@ -345,7 +346,7 @@ def _find_in_urls(line: str, path: str) -> Iterator[_Match]:
         if _PLAIN_WORDS.match(password) and len(password) < 12 and entropy_bits(password) < 3.0:
             continue
         sure = 0.9 if not _is_demonstration(path) else 0.5
-        yield _Match("credentials in a URL", match.start(3), match.end(3), password, sure)
+        yield _Match(URL_CREDENTIALS, match.start(3), match.end(3), password, sure)
 
 
 def _find_assigned(line: str, path: str) -> Iterator[_Match]:

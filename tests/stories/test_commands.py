@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stories.story import UNTESTED, Story
+from tests.stories.story import UNTESTED, Story, shown_page
 from tests.stories.test_fixes import needs_sandbox
 
 
@@ -145,6 +145,9 @@ def test_dismissing_what_is_not_there(story: Story) -> None:
     story.says("alice", "/dismiss nonsense", on=pull)
     story.work()
     assert pull.comments == ["> `/dismiss nonsense`\n\nThere is no finding here to dismiss."]
+    audit = shown_page(story, "/audit")
+    assert "dismiss: no such finding" in audit
+    assert 'data-label="who">-<' not in audit
 
 
 def test_more_than_thirty_in_an_hour_is_too_many(story: Story) -> None:

@@ -137,7 +137,7 @@ def test_a_package_that_broke_it_stands_in_the_first_line_and_its_runs_are_count
         f"**six 1.0 -\\> 2.0, in {sha[:12]} broke it (likely, \\>99.9%): Upgrade**"
     )
     counted = "2 runs: 1 to search, 1 with single packages (1 more run known before)"
-    assert f"- {counted}\n- searched: 6 commits, " in body
+    assert f"- {counted}\n- searched 6 commits, " in body
     assert f"<summary>{counted}</summary>" in body
     assert "\n- not tested: 4 of 6 commits, because the runs of the others suffice\n" in body
     skipped = replace(found, command="python -m `x`", signature="t.py::a: 1 == 2 | t.py::b: 3 == 4")

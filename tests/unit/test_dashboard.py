@@ -787,6 +787,8 @@ def test_a_schedule_that_waits_is_not_shown_as_running_and_says_when_it_ran_last
     )
     assert "<time" in last
     assert "<h2>Waiting jobs</h2>" not in _operator(store).get("/").text
+    store.end(tick.id, "done", "red: #5, c0ffee broke it", outcome="red")
+    assert 'title="red: #5, c0ffee broke it"' in _operator(store).get("/").text
 
 
 def test_a_patch_that_was_approved_no_longer_needs_a_person(store: Database) -> None:

@@ -112,12 +112,21 @@ def test_a_file_that_cannot_be_parsed_is_reported_as_not_read(story: Story) -> N
     assert [one.path for one in found.unread] == ["bad.py"]
 
 
+RANDOM = "q7Zp2Lk9" + "Xw4TnB6v"
+
+
 def test_a_secret_is_named_and_never_shown(story: Story) -> None:
     found = report(story, AddedSecrets(), {}, {"conf.py": f'TOKEN = "{TOKEN}"\n'})
     claim = the_only(found)
     assert (claim.path, claim.line, claim.dimension) == ("conf.py", 1, "security")
     assert TOKEN not in repr(found)
     assert TOKEN[8:] not in repr(found)
+
+
+def test_a_password_in_a_url_is_called_one(story: Story) -> None:
+    url = f"postgres://shop:{RANDOM}@db.acme.io/shop"
+    claim = the_only(report(story, AddedSecrets(), {}, {"conf.py": f'URL = "{url}"\n'}))
+    assert claim.title.startswith("A password stands in a URL: `")
 
 
 def test_a_secret_that_only_moves_is_not_new(story: Story) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from regreen.cli import main
 from regreen.cli.bisect import _ProgressDisplay
 from regreen.cli.terminal import strip_control_characters
 from regreen.domain.models import Failure
-from regreen.fixers.case import FixResult, InitialFailure
+from regreen.fixers.case import Attempt, FixResult, InitialFailure
 from regreen.fixers.report import format_text
+from regreen.gate.judge import GateReport
 
 
 def test_foreign_text_cannot_steer_the_terminal() -> None:
@@ -142,6 +144,20 @@ def test_a_repair_tells_each_failure_as_one_block_and_how_many_it_leaves_out() -
     assert told[2] == "  test_0: AssertionError: 4 != 3"
     assert told[3] == "      at index 0"
     assert told[22] == "  and 2 more"
+
+
+def test_a_repair_says_in_words_what_the_checks_and_its_attempts_came_to() -> None:
+    tried = Attempt("revert", "took it back", "still_red", 3.0)
+    told = format_text(
+        FixResult(
+            "gave_up",
+            before=InitialFailure("pytest -q", 1),
+            attempts=(tried, replace(tried, outcome="needs_human")),
+            gate=GateReport("allow", ()),
+        )
+    )
+    assert "\npatch safety checks: passed\n" in told
+    assert told.endswith("took it back: still fails (3 s)\ntried revert: took it back: needs approval (3 s)")  # fmt: skip
 
 
 _TYPED = {

@@ -10,7 +10,7 @@ from regreen.domain.models import Severity, UnreadFile
 from regreen.domain.text_limits import MAX_LINE, without_long_lines
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
-from regreen.secrets.credential_detection import FoundSecret, find_secrets
+from regreen.secrets.credential_detection import URL_CREDENTIALS, FoundSecret, find_secrets
 from regreen.secrets.markdown_sanitizer import count_noun
 
 
@@ -80,6 +80,9 @@ def _count_old_secrets(context: ReviewContext) -> Counter[int]:
 
 def _make_claim(file: FileChange, secret: FoundSecret) -> Claim:
     article = "An" if secret.kind[0] in "AEIOaeio" else "A"
+    what = f"{article} {secret.kind} is in the code"
+    if secret.kind == URL_CREDENTIALS:
+        what = "A password stands in a URL"
     severity: Severity = "critical" if secret.confidence >= 0.93 else "high"
     return make_analyzer_claim(
         f"secrets/{secret.kind.lower().replace(' ', '-')}",
@@ -87,7 +90,7 @@ def _make_claim(file: FileChange, secret: FoundSecret) -> Claim:
         file.path,
         (secret.line, secret.line),
         dimension="security",
-        title=f"{article} {secret.kind} is in the code: `{secret.masked}`",
+        title=f"{what}: `{secret.masked}`",
         body="Everybody who can read the repository, now or later, can use it. Revoke it first, then read it from the "
         "environment or a secret store: removing the line leaves it in the history. (CWE-798)",
         confidence=secret.confidence,
