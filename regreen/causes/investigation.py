@@ -295,6 +295,7 @@ class _Watched:
     posterior: CausePosterior = field(default_factory=CausePosterior)
     head: list[FailureSignature] = field(default_factory=list)
     other_on_base: str = ""
+    skipped_on_base: bool = False
 
     def is_known(self, failure: FailureSignature) -> bool:
         """Whether a failure is one of those on head; any is, where head itself does not fail in one way."""
@@ -308,7 +309,7 @@ class _Watched:
         seen = f"red on the base in {failed}" if failed else f"green on the base in {on_base}"
         words = f"{seen} of {count_noun(on_base, 'run')}"
         if posterior.known.is_new:
-            words = "absent on the base"
+            words = f"{'skipped' if self.skipped_on_base else 'absent'} on the base"
         elif self.other_on_base:
             words = f"red for another reason on the base ({self.other_on_base[:200]})"
         elif not on_base:
@@ -456,7 +457,9 @@ class Investigation:
             signature = self._read_test_signature(name, run, place)
             outcome = find_test_outcome(name, run)
             if outcome is None:
-                if place == "base" and run.is_green and name:  # all that it has passed, without it
+                one.skipped_on_base |= place == "base" and name in run.tests
+                # all that the base has passed, without it: no run there will tell more
+                if one.skipped_on_base or (place == "base" and run.is_green and name):
                     one.posterior.known = replace(one.posterior.known, is_new=True)
                 continue
             failed = outcome == "fail"
@@ -841,7 +844,7 @@ def find_test_outcome(name: str, run: CommandRun) -> str | None:
     if name in run.failing:
         return "fail"
     if name in run.tests or (run.is_green and not run.tests):
-        return "pass"
+        return "pass" if run.tests.get(name) != "skipped" else None
     # a run that could not begin has one word for a name
     named = {test for test in run.failing if test and not test.isidentifier()}
     heads = {test.partition("::")[0] for test in named}

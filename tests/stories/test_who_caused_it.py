@@ -239,6 +239,16 @@ def test_a_test_that_the_base_does_not_have_is_not_called_green_there(
     assert str(found["reason"]).startswith("test_db.D.test_db is red on head in 3 of 3 runs, absent on the base")  # fmt: skip
 
 
+def test_a_test_that_the_base_skips_is_not_called_green_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    test = "import pytest\ndef test_old():\n    pass\n{}def test_db():\n    assert 1 + 1 == 3\n"
+    base = {"test_db_py": test.format("@pytest.mark.skip\n")}
+    found = ask_why(base, {"test_db_py": test.format("")}, tmp_path, capsys)
+    assert found["verdict"] == "change"
+    assert "skipped on the base" in str(found["reason"])
+
+
 def test_beside_what_a_change_breaks_it_is_said_what_was_seen_of_a_test_that_fails_on_the_base_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

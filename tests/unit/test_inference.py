@@ -89,8 +89,6 @@ def test_without_a_manifest_it_is_set_up_for_what_runs(
     (found,) = infer(tmp_path, TEST, command)
     assert found.setup is not None
     assert found.setup.source == source
-    lines = "\n".join(found.describe()).splitlines()
-    assert max(map(len, lines)) < 200, "nobody reads the names of all packages with wheels"
 
 
 def test_lists_that_setup_py_puts_together_are_read(tmp_path: Path) -> None:
@@ -126,7 +124,8 @@ def test_progress_shows_the_start_of_a_setup_line_with_very_many_words(tmp_path:
     assert found.setup is not None
     longest = max(found.setup.value.splitlines(), key=len)
     shown = "\n".join(found.describe())
-    assert len(longest) > 500 > max(map(len, shown.splitlines()))
+    assert len(longest) > 500
+    assert max(map(len, shown.splitlines())) < 200
     start, _, rest = next(x for x in shown.splitlines() if " words more" in x).partition(" ... (")
     assert longest.startswith(start.strip())
     assert len(start.split()) + int(rest.split()[0]) == len(longest.split())

@@ -164,7 +164,11 @@ def _make_title(cause: Mapping[str, Any]) -> str:
     many = f"{len(names)} tests: {short} and {len(names) - 1} more" if len(names) > 1 else short
     failed = sum(run["outcome"] == "fail" for run in runs)
     # a base without the test may be green, too: the reason tells
-    known = {"green on the base": ", base passes", "absent on the base": ", not there on the base"}
+    known = {
+        "green on the base": ", base passes",
+        "absent on the base": ", not there on the base",
+        "skipped on the base": ", skipped on the base",
+    }
     base = next((words for seen, words in known.items() if seen in cause["reason"]), "")
     verb = "fail" if len(names) > 1 else "fails"
     return f"This change broke {many} ({verb} {failed} of {len(runs)}{base})"
