@@ -365,7 +365,8 @@ def _unpack(packed: str) -> dict[str, Any]:
         raise ValueError("what is packed cannot be unpacked") from error
     if not reader.eof:
         raise ValueError("what is packed is too large")
-    return json.loads(data)
+    content: dict[str, Any] = json.loads(data)
+    return content
 
 
 def _parse_capsule(value: dict[str, Any]) -> Capsule:
