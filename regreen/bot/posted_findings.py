@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+
+from pydantic import TypeAdapter
 
 from regreen.bot.messages.markup import has_marker
 from regreen.domain.errors import OutsideError, UserError
 from regreen.domain.github import GitHub
-from regreen.domain.models import Finding, Review, Side
+from regreen.domain.models import Finding, Review, Side, SkippedReviewer, UnreadFile
 from regreen.domain.records import Store
 from regreen.domain.state_records import (
     Dismissal,
@@ -154,9 +156,44 @@ class PostedFindings:
         Dismissed ones are kept, so that they are recognised when their code changes a little.
         """
         findings = [*review.findings, *(w.finding for w in review.withheld)]
+        return self._missing(findings, review.not_reviewed, review.skipped, text_of)[0]
+
+    def find_unsaid(
+        self,
+        findings: Sequence[Finding],
+        not_reviewed: Sequence[UnreadFile],
+        skipped: Sequence[SkippedReviewer],
+        *,
+        text_of: TextOf,
+    ) -> list[Finding]:
+        """The open findings that a review does not say again although they are not fixed, at their present lines."""
+        _, left = self._missing(findings, not_reviewed, skipped, text_of)
+        if not left:
+            return []
+        documents = self._store.documents(kind="review", repo=self._repo, number=self._number)
+        said = {
+            one["fingerprint"]: one
+            for document in reversed(documents)
+            for one in (*document.body["withheld"], *document.body["findings"])
+            if one["fingerprint"] in left
+        }
+        posted, reader = self.load_posted(), TypeAdapter(Finding)
+        return [
+            _move_to_code(reader.validate_python(one), posted[name], text_of)
+            for name, one in sorted(said.items())
+        ]
+
+    def _missing(
+        self,
+        findings: Sequence[Finding],
+        not_reviewed: Sequence[UnreadFile],
+        skipped: Sequence[SkippedReviewer],
+        text_of: TextOf,
+    ) -> tuple[set[str], set[str]]:
+        """The open findings that are not among `findings`: those that are fixed, and those that are not."""
         names = {f.fingerprint for f in findings}
-        unread = {u.path for u in review.not_reviewed}
-        skipped = {s.reviewer.partition("/")[0] for s in review.skipped}
+        unread = {u.path for u in not_reviewed}
+        tools = {s.reviewer.partition("/")[0] for s in skipped}
         posted = self.load_posted()
         known = _finding_names(posted, posted)
         new = [
@@ -164,16 +201,15 @@ class PostedFindings:
             for f in findings
             if not known & {f.fingerprint, *keys_by_quoted_code(f, text_of(f.path, f.side))}
         ]
-        dismissed = self.dismissed_names()
-        return {
+        missing = posted.keys() - names - self.dismissed_names()
+        gone = {
             name
-            for name, finding in posted.items()
-            if name not in names
-            and name not in dismissed
-            and finding.path
+            for name in missing
+            if (finding := posted[name]).path
             and finding.path not in unread
-            and _is_gone(finding, new, text_of(finding.path, "RIGHT"), skipped)
+            and _is_gone(finding, new, text_of(finding.path, "RIGHT"), tools)
         }
+        return gone, missing - gone
 
     def dismiss(self, fingerprint: str, login: str, reason: str) -> None:
         """Record a dismissal: the finding never returns."""
@@ -228,6 +264,19 @@ def resolve_threads(
 def _finding_names(posted: dict[str, PostedFinding], chosen: Collection[str]) -> set[str]:
     present = [name for name in chosen if name in posted]
     return {*present, *(place for name in present for place in posted[name].places.split())}
+
+
+def _move_to_code(finding: Finding, posted: PostedFinding, text_of: TextOf) -> Finding:
+    """A finding at the lines where its code stands now, the nearest of several."""
+    lines = (text_of(finding.path, finding.side) or "").split("\n")
+    span = finding.line - finding.start_line
+    starts = [
+        first
+        for first in range(1, len(lines) - span + 1)
+        if posted.code and normalise_code("\n".join(lines[first - 1 : first + span])) == posted.code
+    ]
+    start = min(starts, key=lambda n: abs(n - finding.start_line), default=finding.start_line)
+    return replace(finding, start_line=start, line=start + span)
 
 
 def _is_gone(

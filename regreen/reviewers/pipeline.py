@@ -380,6 +380,12 @@ MAX_DIFF_BYTES = 64 * 1024 * 1024
 NO_REPOSITORY = "a bare patch: no repository to read around it"
 
 
+FindUnsaid = Callable[
+    [Sequence[Finding], Sequence[UnreadFile], Sequence[SkippedReviewer]], Sequence[Finding]
+]
+"""The findings posted earlier that a review neither says again nor shows to be fixed."""
+
+
 @dataclass(frozen=True)
 class ReviewJob:
     """What to review. `base` and `head` are revisions; with `diff` (a bare patch) they may be empty.
@@ -419,12 +425,15 @@ def review_change(
     sandbox: Sandbox | None,
     model: Model | None,
     memory: ReviewMemory | None = None,
+    find_unsaid: FindUnsaid | None = None,
     progress: Callable[[str], None] | None = None,
     cancel: Event | None = None,
     deadline: float | None = None,
     reviewers: ReviewerTable = REVIEWERS,
 ) -> Review:
     """Review a change. Nothing is posted and nothing outside is changed.
+
+    What `find_unsaid` returns still stands, as if this review had found it again.
 
     At `deadline`, a moment of the monotonic clock, the reviewers that are at work are skipped with `OUT_OF_TIME` as
     their reason; what was found until then is the review.
@@ -453,11 +462,19 @@ def review_change(
     )
     reports = _run_reviewers(replace(context, cancel=stop), reviewers)
     ranking, reports = _rank_isolated(context, reports, _make_policy(job), memory)
+    unread, skipped = _collect_unread(read, reports), _collect_skipped(context, reports)
+    if find_unsaid is not None:
+        said = (*ranking.findings, *(w.finding for w in ranking.withheld))
+        unsaid = find_unsaid(said, unread, skipped)
+        ranking = replace(
+            ranking,
+            withheld=(*ranking.withheld, *(WithheldFinding(f, "duplicate") for f in unsaid)),
+            standing=(*ranking.standing, *unsaid),
+        )
     findings = (*ranking.findings, *list_over_budget(ranking.withheld))
     holds = (*findings, *ranking.standing, *ranking.dismissed)
     tests = next((r.tests for _, r in reports if r.tests), None)
     valued, notes = compute_scores(reports, holds, ranking.withheld, context, tests)
-    unread = _collect_unread(read, reports)
     return Review(
         base=context.base,
         head=context.head,
@@ -478,7 +495,7 @@ def review_change(
         findings=ranking.findings,
         withheld=ranking.withheld,
         not_reviewed=unread,
-        skipped=_collect_skipped(context, reports),
+        skipped=skipped,
         coverage=_find_coverage(reports),
         cost=meter.cost if meter is not None else Cost(),
         seconds=round(time.monotonic() - started, 3),

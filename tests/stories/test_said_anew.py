@@ -72,11 +72,22 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
     pull = story.pull({PATH: CODE})
     story.work()
     reader.push()
-    story.pushes(pull, {"shop/note.py": "NOTE = 1\n"})
+    lower = {} if knows else {PATH: CODE.replace('"\n\n\n', '"\n\nRATE = 2\n\n\n')}
+    story.pushes(pull, {"shop/note.py": "NOTE = 1\n", **lower})
     story.work()
     assert "The first price is left out" in reader.told[-1]
-    assert [line for _, line, _ in pull.remarks] == ([6] if knows else [6, 9])
+    assert [line for _, line, _ in pull.remarks] == ([6] if knows else [8, 11])
     assert pull.checks == {"Regreen": "neutral"}
+    if not knows:
+        assert pull.check.title.startswith("2 findings open (1 new), worst is high")
+        summary = pull.check.summary or ""
+        assert "1 earlier finding is still open" in summary
+        assert (
+            "`shop/refund.py:8` The first price is left out" in summary.partition("Still open:")[2]
+        )
+        assert '"findings": 1' in summary
+        assert '"still_open": 1' in summary
+        assert [t.resolved_by is not None for t in pull.raw.threads] == [False, False]
     if knows:
         assert pull.check.title == "No new findings; 1 earlier one still open"
         _, _, still_open = (pull.check.summary or "").partition("Still open:")

@@ -373,6 +373,7 @@ class _ReviewFlow:
         tests, no_tests = self._found_tests
         runs = tests is not None and not no_tests
         limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
+        merge_base = self._git.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
         intent, issues = read_intent(services, self._where, pull)
         work = ReviewJob(
             base=pull.base_sha,
@@ -398,6 +399,10 @@ class _ReviewFlow:
             sandbox=services.sandbox_or_none() if runs else None,
             model=model[0] if model else None,
             memory=memory,
+            find_unsaid=partial(
+                self._remembered.find_unsaid,
+                text_of=partial(self._read_text, pull.head_sha, merge_base),
+            ),
             progress=job.report_progress,
             cancel=job.cancel,
             reviewers=services.reviewers,
@@ -465,7 +470,7 @@ class _ReviewFlow:
             self._job.check_cancelled()
             is_first = full or not self._remembered.load_posted()
             note = self._post_review(review, is_first=is_first)
-        text_of = partial(self._read_text, review)
+        text_of = partial(self._read_text, review.head, review.merge_base)
         gone = self._remembered.find_gone(review, text_of)
         posted = self._remembered.load_posted() if gone else {}
         left = [posted[name] for name in sorted(gone)]
@@ -553,8 +558,8 @@ class _ReviewFlow:
         refs = [f"refs/pull/{self._pull.number}/head"]
         return self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
 
-    def _read_text(self, review: Review, path: str, side: Side) -> str | None:
-        data = self._git.show(review.head if side == "RIGHT" else review.merge_base, path)
+    def _read_text(self, head: str, base: str, path: str, side: Side) -> str | None:
+        data = self._git.show(head if side == "RIGHT" else base, path)
         return None if data is None else data.decode("utf-8", "replace")
 
     def _save_review(self, review: Review, shown: dict[str, object]) -> None:
@@ -587,7 +592,8 @@ class _ReviewFlow:
 
     def _read_snippet(self, review: Review, finding: Finding) -> str:
         """The lines of a finding and two around them, numbered, for the dashboard."""
-        lines = (self._read_text(review, finding.path, finding.side) or "").split("\n")
+        text_of = partial(self._read_text, review.head, review.merge_base)
+        lines = (text_of(finding.path, finding.side) or "").split("\n")
         first, last = max(1, finding.start_line - 2), min(len(lines), finding.line + 2)
         rows = [f"{number:5}  {lines[number - 1][:300]}" for number in range(first, last + 1)[:20]]
         return "\n".join(rows)
