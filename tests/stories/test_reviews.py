@@ -238,6 +238,23 @@ def test_a_change_runs_the_tests_of_the_part_that_it_touches(story: Story) -> No
     assert "Test coverage of new lines: 0% (0 of 1)." in (shop.check.summary or "")
 
 
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_change_of_tests_alone_runs_them(story: Story) -> None:
+    story.configures('tests: {command: "python -m unittest discover -s tests -t ."}')
+    test = "import unittest\n\n\nclass NewTest(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(1 + 1, 3)\n"
+    pull = story.pull({"tests/__init__.py": "", "tests/test_new.py": test})
+    story.work()
+    review, proof = story.state.checks_on(pull.raw.base.full_name, pull.raw.head_sha)
+    assert pull.checks == {"Regreen": "neutral", "regreen/prove": "neutral"}
+    assert review.title == "1 test failing"
+    assert '"tests": "failed"' in (review.summary or "")
+    assert "Not reviewed: 0 (not required: 2)" in (review.summary or "")
+    assert proof.title == (
+        "Nothing to prove: the change alters no source of the product; tests fail at this commit"
+    )
+
+
 def test_rerequesting_the_check_reviews_again(story: Story) -> None:
     pull = story.pull()
     story.work()

@@ -341,8 +341,9 @@ def test_what_could_not_run_is_not_laid_to_a_policy() -> None:
     skipped = (SkippedReviewer("coverage", "no sandbox", by_policy=True),)
     review = replace(_CLEAN, skipped=skipped)
     check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
-    assert "<summary>Not reviewed: 1</summary>\n\n- `coverage`: no sandbox; not required" in (
-        check.summary or ""
+    assert (
+        "<summary>Not reviewed: 0 (not required: 1)</summary>\n\n- `coverage`: no sandbox; not required"
+        in (check.summary or "")
     )
     assert check.conclusion == "success"
 

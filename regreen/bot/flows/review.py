@@ -452,7 +452,7 @@ class _ReviewFlow:
             self._waits_for_approval = True
             return None, f"the tests were not run: {error}"
         except NoSandbox:
-            return None, "no sandbox: the tests are code of the change and run nowhere else"
+            return None, "the tests were not run: this machine has no sandbox"
         except (OutsideError, UserError) as error:  # the rest is reviewed all the same
             return None, f"the tests were not run: {error}"
         why = ""

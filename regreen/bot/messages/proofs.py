@@ -22,11 +22,12 @@ PROOF_CHECK = "regreen/prove"
 _MAX_TITLE_CHARS = 140
 _MAX_ROWS = 20
 _UNJUDGED = "what could not be judged blocks nothing"
-UNJUDGED_FAULTS = "faults in the changed lines are not judged: tests fail at this commit"
+_TESTS_FAIL = "tests fail at this commit"
+_RED_HEAD = f"{_TESTS_FAIL}, which is for the project's own CI to block"
+UNJUDGED_FAULTS = f"faults in the changed lines are not judged: {_TESTS_FAIL}"
 _MOSTLY_UNNOTICED = (
     "most faults that were tried pass unnoticed, and no proof of that kind blocks a merge"
 )
-_RED_HEAD = "tests fail at this commit, which is for the project's own CI to block"
 
 
 def describe_mutants(result: ProofResult, show_path: Callable[[str], str] = str) -> str:
@@ -134,7 +135,8 @@ def proof_check(
     It is neutral where most of the faults that were tried pass unnoticed. `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
     tests might notice once they pass.
     """
-    unjudged = UNJUDGED_FAULTS if failing else ""
+    is_empty = result.verdict == "nothing_to_prove"
+    unjudged = "" if not failing else _TESTS_FAIL if is_empty else UNJUDGED_FAULTS
     result = judge_at_commit(result, failing)
     lived, tried = _count_faults(result)
     is_mostly_unnoticed = result.verdict == "proven" and 2 * lived > tried
@@ -219,7 +221,8 @@ def judge_at_commit(result: ProofResult, failing: Sequence[str]) -> ProofResult:
 def _make_title(result: ProofResult, unjudged: str) -> str:
     proven = [test.test.rpartition("::")[2] for test in result.tests if test.verdict == "proven"]
     if result.verdict != "proven" or not proven:
-        return f"{_name_verdict(result.verdict).capitalize()}: {result.reason}"
+        red = f"; {unjudged}" if unjudged == _TESTS_FAIL else ""
+        return f"{_name_verdict(result.verdict).capitalize()}: {result.reason}{red}"
     others = f" and {len(proven) - 1} more" if len(proven) > 1 else ""
     mutants_line = unjudged or describe_mutants(result)
     if not unjudged and (extent := _name_extent(result)):

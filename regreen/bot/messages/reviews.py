@@ -655,11 +655,15 @@ def _list_findings(findings: Iterable[Finding], ends: Mapping[str, str] = {}) ->
 
 
 def _list_unreviewed(review: Review) -> str:
-    """A fold of what was not reviewed; what the policy leaves out changes no conclusion."""
+    """A fold of what was not reviewed; what the policy leaves out changes no conclusion, and is counted apart."""
     unread = list_unreviewed(review)
     lines = [f"- {code_span(name)}: {inline_prose(reason)}" for name, reason in unread[:50]]
     lines += [f"- and {len(unread) - 50} more"] if len(unread) > 50 else []
-    return fold_details(f"Not reviewed: {len(unread)}", "\n".join(lines)) if unread else ""
+    optional = len(unread) - len(review.gaps)
+    title = f"Not reviewed: {len(review.gaps)}" + (
+        f" (not required: {optional})" if optional else ""
+    )
+    return fold_details(title, "\n".join(lines)) if unread else ""
 
 
 def _make_annotation(finding: Finding) -> Annotation:

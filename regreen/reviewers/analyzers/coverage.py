@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from regreen.causes.investigation import find_test_outcome, is_new_test
@@ -53,9 +53,9 @@ class Coverage:
     def run(self, context: ReviewContext) -> ReviewerReport:
         """Report the new lines that no test runs, or why that is not known."""
         tools = _choose_files(context)
-        missing = _explain_skip(context, tools)
+        missing = _explain_skip(context)
         if missing or context.git is None or context.sandbox is None or context.tests is None:
-            by_policy = not (tools and context.config.tests.command)
+            by_policy = not (_needs_tests(context) and context.config.tests.command)
             return ReviewerReport(skipped=(SkippedReviewer(self.name, missing, by_policy),))
         trial = context.tests
         context.report_progress("running the tests with coverage")
@@ -81,6 +81,9 @@ class Coverage:
             for tool, (reading, why) in readings.items()
             if not reading
         )
+        if not tools:
+            why = _NOTHING_TO_MEASURE if tests else _explain_end(trial, ran)
+            skipped = (SkippedReviewer(self.name, why, by_policy or tests is not None),)
         if not measured:
             return ReviewerReport(skipped=skipped, tests=tests)
         files = tuple(f for tool, files in tools.items() if readings[tool][0] for f in files)
@@ -169,19 +172,28 @@ def _choose_files(context: ReviewContext) -> dict[CoverageTool, list[FileChange]
     return by_tool
 
 
-def _explain_skip(context: ReviewContext, tools: Collection[CoverageTool]) -> str:
+def _needs_tests(context: ReviewContext) -> bool:
+    """Whether the change can make a test fail: it touches code, or a file of the tests."""
+    return any(is_test(file.path) or find_language(file.path) for file in context.files)
+
+
+_NOTHING_TO_MEASURE = (
+    f"no new {', '.join(x.title for x in LANGUAGES if x.coverage)} line outside the tests"
+)
+
+
+def _explain_skip(context: ReviewContext) -> str:
     if not context.run_tests:
         return (
             context.no_tests
             or "the tests were not asked for (--run-tests, or tests.command in .github/regreen.yml, runs them)"
         )
-    if not tools:
-        titles = ", ".join(x.title for x in LANGUAGES if x.coverage)
-        return f"no new {titles} line outside the tests"
+    if not _needs_tests(context):
+        return _NOTHING_TO_MEASURE
     if context.git is None:
         return "a bare patch has no tests to run"
     if context.sandbox is None:
-        return "no sandbox: the tests are code of the change and run nowhere else"
+        return "the tests were not run: this machine has no sandbox"
     if context.tests is None:
         return "nobody said how the tests run: set tests.command in .github/regreen.yml"
     return ""
@@ -203,11 +215,17 @@ def _read_measurement(
     return measured or {}, done.stderr.strip().rpartition("\n")[2][:200]
 
 
-def _explain_unmeasured(files: Iterable[FileChange], trial: Trial, ran: RunResult, why: str) -> str:
+def _explain_end(trial: Trial, ran: RunResult) -> str:
+    """Why a run says nothing of the tests; "" where it does."""
     if ran.ended != "exit":
         return f"the tests did not come to their end ({ran.ended})"
-    if cause := describe_start(trial, CommandRun(ran)):
-        return f"the tests cannot start: {cause}"
+    cause = describe_start(trial, CommandRun(ran))
+    return f"the tests cannot start: {cause}" if cause else ""
+
+
+def _explain_unmeasured(files: Iterable[FileChange], trial: Trial, ran: RunResult, why: str) -> str:
+    if end := _explain_end(trial, ran):
+        return end
     tail = (ran.stdout + ran.stderr).strip().rpartition("\n")[2][:200]
     titles = {language.title for f in files if (language := find_language(f.path))}
     return (
