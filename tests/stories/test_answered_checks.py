@@ -276,12 +276,18 @@ def test_the_tests_of_a_change_are_judged_once(
     pull = story.pull({"shop/prices.py": source, "tests/test_none.py": tests})
     story.work()
     assert pull.checks["regreen/prove"] == "success"
+    assert "Judged at" not in (pull.check.summary or "")
     assert "`tests/test_none.py::test_none`: **proven**" in (pull.check.summary or "")
     assert "&#34;conclusion&#34;: &#34;success&#34;" in shown_job(story, "review")
     before = len(prepared)
     story.says("alice", "/prove", on=pull)
     story.work()
     assert "**proven**" in pull.comments[-1]
+    assert (
+        f"Judged at `{pull.raw.head_sha[:12]}` on 2026-03-02 at 09:00 UTC; nothing "
+        in pull.comments[-1]
+    )
+    assert "Cost then: no model; " in pull.comments[-1]
     assert len(prepared) == before
     story.pushes(pull, {"tests/test_red.py": "def test_red():\n    assert 1 == 2\n"})
     story.work()

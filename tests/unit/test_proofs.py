@@ -418,21 +418,24 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     )
     spent = {"environment": 1.0, "tests": 2.0, "proof": 3.5, "mutants": 0.5}
     check = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown, guard), mutants, seconds=spent), required=False)  # fmt: skip
-    assert check.title == "Proven, but 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
+    assert check.title == "Weak proof: 1 test needs the change, 3 of 4 faults pass unnoticed"
     assert check.conclusion == "neutral", "most faults would pass"
-    assert "This check is neutral: most faults that were tried pass unnoticed, " in check.summary
+    assert (
+        "This check is neutral: more than half of the faults that were tried pass unnoticed, "
+        in check.summary
+    )
     half = proof_check("a" * 40, ProofResult("proven", "red", (shown,), mutants[2:]), required=False)  # fmt: skip
     said = format_proof(ProofResult("proven", "red", (shown,), mutants))
     assert said.startswith(
-        "proven, but 3 of 4 faults in the changed lines would pass unnoticed: red\n"
+        "weak proof: 1 test needs the change, 3 of 4 faults pass unnoticed: red\n"
     )
     assert "only the changed test files were run; other tests may fail at this commit\n" in said
     assert "in functions that are not run" not in said
     untried = proof_check("a" * 40, ProofResult("proven", "red", (shown,)), required=False)
     assert "\n\nNo fault was tried in the changed lines.\n\n" in untried.summary
     assert (half.title[:22], half.conclusion) == ("Proven, but 1 of 2 fau", "success")
-    assert check.summary.startswith(f"**{check.title}**, all of those in `add`.\n\n{name}: red\n\n- ")  # fmt: skip
-    assert (check.summary.count("3 of 4"), check.summary.count("roven, but")) == (1, 1)
+    assert check.summary.startswith(f"**{check.title}**, all of those in `add`. A proof is weak where more than half do.\n\n{name}: red\n\n- ")  # fmt: skip
+    assert (check.summary.count("3 of 4"), check.summary.count("Weak proof")) == (1, 1)
     assert (
         "\n\nThese faults are not noticed by `tests/test_calc.py` (each line below "
         in check.summary
@@ -441,10 +444,12 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     assert "- `calc.py:4`: `return a - b` and 1 more\n- `calc.py:9`: `if x >= 1:`" in check.summary
     idle = tuple(TriedMutant("calc.py", line, "pass", None, "spare", is_run=False) for line in (20, 21, 22))  # fmt: skip
     part = proof_check("a" * 40, ProofResult("proven", f"{name}: red", (shown,), (*mutants, *idle)), required=False)  # fmt: skip
-    assert part.title == "Proven, but spare is not run by its tests, and 3 of 4 faults in the changed lines would pass unnoticed"  # fmt: skip
-    assert part.summary.startswith("**Proven, but `spare` is not run by its tests, and 3 of 4 ")
     said = format_proof(ProofResult("proven", "red", (shown,), (*mutants, *idle)))
     assert "\n3 more faults are in functions that are not run\n" in said
+    assert part.title == f"{check.title}; spare is not run by its tests"
+    assert part.summary.startswith("**Weak proof: 1 test needs the change, 3 of 4 ")
+    mixed = proof_check("a" * 40, ProofResult("proven", "red", (shown,), (*mutants[2:], *idle)), required=False)  # fmt: skip
+    assert mixed.title == "Proven, but spare is not run by its tests, and 1 of 2 faults in the changed lines would pass unnoticed"  # fmt: skip
     assert "calc.py:20" not in part.summary, "what no test runs is said once"
     only = proof_check("a" * 40, ProofResult("proven", "red", (shown,), (mutants[3], *idle)), required=False)  # fmt: skip
     assert only.title == "Proven, but spare is not run by its tests"

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from regreen.bot import messages
 from regreen.bot.flows.trials import complete_tests
 from regreen.bot.jobs.runner import Job
+from regreen.bot.messages.markup import format_time
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.bot.trust import refuse_command_for_old_head, require_clearance
@@ -101,10 +102,11 @@ class _ProofFlow:
     def judge_tests(self, tests: CompletedTrial | None = None, *, asked_by: str = "") -> CheckRun:
         """Post the check run, and return it. What a push does not change is not run again."""
         head, began = self.pull.head_sha, self.services.clock.now()
-        again = f"regreen prove --base {self.pull.base_sha[:12]} --head {head[:12]}"
+        base = self.git.merge_base(self.pull.base_sha, head) or self.pull.base_sha
+        again = f"regreen prove --base {base[:12]} --head {head[:12]}"
         again = after_fetch(self.pull.fetch_command, again)
         try:
-            result, repeat = self._find_proof(tests, asked_by)
+            result, repeat, earlier = self._find_proof(tests, asked_by)
             page = self.services.job_page_url(self.job.record.id)
             failing = self._list_failing_tests()
             check = messages.proof_check(
@@ -114,6 +116,7 @@ class _ProofFlow:
                 repeat=repeat or again,
                 page=page,
                 failing=failing,
+                earlier=earlier,
             )
             self._save_proof(messages.judge_at_commit(result, failing), check, failing)
         except NoSandbox:
@@ -139,8 +142,10 @@ class _ProofFlow:
         named = [one["test"] for one in run["failures"] if one["test"]]
         return list(dict.fromkeys(named)) or [run["command"]]
 
-    def _find_proof(self, tests: CompletedTrial | None, asked_by: str) -> tuple[ProofResult, str]:
-        """The result, and the command that repeats it."""
+    def _find_proof(
+        self, tests: CompletedTrial | None, asked_by: str
+    ) -> tuple[ProofResult, str, str]:
+        """The result, the command that repeats it, and at which commit and when another job made it ("" if none did)."""
         services, job, git, pull = self.services, self.job, self.git, self.pull
         cleared = require_clearance(services.store, git, self.repository, pull, pull.head_sha)
         base = git.merge_base(pull.base_sha, pull.head_sha)
@@ -176,7 +181,9 @@ class _ProofFlow:
         key = _digest_inputs(git, work)
         if stored := services.store.find(FinishedWork, kind="prove", id=key):
             data = json.loads(stored.body)
-            return TypeAdapter(ProofResult).validate_python(data["result"]), data["repeat"]
+            earlier = data.get("made", "") if data.get("job") != job.record.id else ""
+            result = TypeAdapter(ProofResult).validate_python(data["result"])
+            return result, data["repeat"], earlier
         job.report_progress("running the tests with and without the change")
         result = prove_change(
             work, git=git, sandbox=services.sandbox(), say=job.report_progress, cancel=job.cancel
@@ -186,10 +193,10 @@ class _ProofFlow:
             fetch = pull.fetch_command
             repeat = services.store_capsule(self.repository, result.capsule, fetch=fetch)
         result = replace(result, capsule=None)
-        services.store.save(
-            FinishedWork("prove", key, json.dumps({"result": asdict(result), "repeat": repeat}))
-        )
-        return result, repeat
+        made = f"`{pull.head_sha[:12]}` on {format_time(services.clock.now())}"
+        body = {"result": asdict(result), "repeat": repeat, "job": job.record.id, "made": made}
+        services.store.save(FinishedWork("prove", key, json.dumps(body)))
+        return result, repeat, ""
 
     def _save_proof(self, result: ProofResult, check: CheckRun, failing: Sequence[str]) -> None:
         """Save for the dashboard what the check run says."""

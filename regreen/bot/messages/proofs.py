@@ -10,6 +10,7 @@ from regreen.bot.messages.causes import describe_repetition
 from regreen.bot.messages.markup import (
     add_verdict,
     code_span,
+    count_noun,
     explain_neutral,
     inline_prose,
     to_plain_line,
@@ -26,7 +27,7 @@ _TESTS_FAIL = "tests fail at this commit"
 _RED_HEAD = f"{_TESTS_FAIL}, which is for the project's own CI to block"
 UNJUDGED_FAULTS = f"faults in the changed lines are not judged: {_TESTS_FAIL}"
 _MOSTLY_UNNOTICED = (
-    "most faults that were tried pass unnoticed, and no proof of that kind blocks a merge"
+    "more than half of the faults that were tried pass unnoticed, and no weak proof blocks a merge"
 )
 
 
@@ -79,18 +80,30 @@ def describe_extent(result: ProofResult) -> str:
     silent = [name for name, is_noticed in noticed.items() if not is_noticed]
     names = ", ".join(map(show_name, silent[:5]))
     more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
-    return f"**{head}**, all of those in {names}{more}." if silent else f"**{head}**."
+    where = f", all of those in {names}{more}" if silent else ""
+    border = " A proof is weak where more than half do." if _is_weak(result) else ""
+    return f"**{head}**{where}.{border}"
 
 
 def _name_extent(result: ProofResult, show: Callable[[str], str] = str) -> str:
     """What the tests leave open of the change; "" for nothing."""
     lived, total = _count_faults(result)
     not_run = _describe_functions_not_run(result, show)
-    parts = [f"{not_run} by its tests"] if not_run else []
-    parts += (
-        [f"{lived} of {total} faults in the changed lines would pass unnoticed"] if lived else []
-    )
+    not_run += " by its tests" if not_run else ""
+    if _is_weak(result):
+        needing = sum(test.verdict == "proven" for test in result.tests)
+        tests = f"{count_noun(needing, 'test')} need{'s' if needing == 1 else ''} the change"
+        weak = f"Weak proof: {tests}, {lived} of {total} faults pass unnoticed"
+        return "; ".join(filter(None, [weak, not_run]))
+    faults = f"{lived} of {total} faults in the changed lines would pass unnoticed" if lived else ""
+    parts = [part for part in (not_run, faults) if part]
     return f"Proven, but {', and '.join(parts)}" if parts else ""
+
+
+def _is_weak(result: ProofResult) -> bool:
+    """Whether more than half of the faults that were tried pass unnoticed."""
+    lived, tried = _count_faults(result)
+    return result.verdict == "proven" and 2 * lived > tried
 
 
 def format_proof(result: ProofResult) -> str:
@@ -129,19 +142,18 @@ def proof_check(
     repeat: str = "",
     page: str = "",
     failing: Sequence[str] = (),
+    earlier: str = "",
 ) -> CheckRun:
     """The verdict on a pull request's tests; it fails only where it is `required` and they do not hold.
 
-    It is neutral where most of the faults that were tried pass unnoticed. `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
+    `earlier` names the commit and time at which it was judged, where nothing ran now. It is neutral where most of the faults that were tried pass unnoticed. `failing` are the tests that fail at this commit: then it is never green, and says nothing of faults, which those
     tests might notice once they pass.
     """
     is_empty = result.verdict == "nothing_to_prove"
     unjudged = "" if not failing else _TESTS_FAIL if is_empty else UNJUDGED_FAULTS
     result = judge_at_commit(result, failing)
-    lived, tried = _count_faults(result)
-    is_mostly_unnoticed = result.verdict == "proven" and 2 * lived > tried
-    is_held = result.verdict in {"proven", "nothing_to_prove"} and not failing
-    is_held = is_held and not is_mostly_unnoticed
+    is_weak = _is_weak(result)
+    is_held = result.verdict in {"proven", "nothing_to_prove"} and not failing and not is_weak
     held: Conclusion = "success" if is_held else "neutral"
     failed = required and result.verdict in {"not_discriminating", "refused"}
     title = to_plain_line(_make_title(result, unjudged), _MAX_TITLE_CHARS)
@@ -184,10 +196,15 @@ def proof_check(
     if held == "neutral" and not failed:
         why = "`prove.required` is false, so no proof blocks a merge"
         why = _UNJUDGED if result.verdict == "inconclusive" else why
-        why = _MOSTLY_UNNOTICED if is_mostly_unnoticed else why
+        why = _MOSTLY_UNNOTICED if is_weak else why
         parts.append(explain_neutral(_RED_HEAD if failing else why))
     spent = sum(result.seconds.values()) - result.seconds.get("tests", 0)  # which are in the proof
-    parts.append(Cost().describe(spent))  # and it asks no model
+    cost = Cost().describe(spent)  # and it asks no model
+    parts.append(
+        f"Judged at {earlier}; nothing that this rests on has changed since, so nothing ran again. {cost.replace('Cost', 'Cost then')}"
+        if earlier
+        else cost
+    )
     summary = "\n\n".join([*(part for part in parts if part), *describe_repetition(repeat)])
     check = CheckRun(
         PROOF_CHECK,
