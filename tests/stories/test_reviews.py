@@ -151,6 +151,9 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     assert f"; dismissed by `alice`, the author of this change, on {day}: it is a test server" in (
         pull.check.summary or ""
     )
+    (review,) = [one.body for one in pull.raw.reviews if one.body]
+    assert "1 dismissed, none open" in review.partition("<details>")[0]
+    assert "1 finding: critical" not in review.partition("<details>")[0]
     before = len(pull.remarks)
     story.says("alice", "/review full", on=pull)
     story.work()

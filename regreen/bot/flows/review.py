@@ -195,7 +195,7 @@ def _update_earlier_reviews(
 ) -> None:
     """Say in the texts of earlier reviews what became of their findings; the one with the marker `keep` is up to date.
 
-    The newest of those of older heads tells all; those of the newest head stay open, and say only what was dismissed.
+    The newest of those of older heads tells all; those of the newest head change once a finding is dismissed.
     A failure does not fail the job.
     """
     earlier = store.documents(
@@ -217,8 +217,8 @@ def _update_earlier_reviews(
         if marker == keep or marker not in heads:
             return body
         if heads[marker] == progress.head:
-            brief = messages.describe_progress(progress, is_brief=True)
-            return messages.put_above_review(brief, body, is_folded=False)
+            text = messages.describe_progress(progress, only_dismissals=True)
+            return messages.put_above_review(text, body)
         later = urls.get(newest, "") if marker != newest else ""
         what = f"What became of its findings stands in [a later review]({later})."
         text = messages.describe_progress(progress, newest=urls.get(keep, ""))

@@ -527,11 +527,11 @@ class ReviewProgress:
     check_url: str
 
 
-def describe_progress(progress: ReviewProgress, *, newest: str = "", is_brief: bool = False) -> str:
+def describe_progress(progress: ReviewProgress, *, newest: str = "", only_dismissals: bool = False) -> str:
     """What became of a pull request's findings, for the texts of earlier reviews.
 
     What was dismissed counts as that also once it is gone. What is new stands in the review at the address `newest`.
-    `is_brief`: for a review that still holds, only that.
+    `only_dismissals`: for a review of the newest head, "" unless a finding was dismissed.
     """
     found, standing, dismissed = progress.new, progress.standing, progress.dismissed
     known = {f.id for f in (*found, *standing)}
@@ -548,7 +548,7 @@ def describe_progress(progress: ReviewProgress, *, newest: str = "", is_brief: b
         if f.fingerprint in dismissed
     ]
     away = "Dismissed:\n\n" + "\n".join(rows) if rows else ""
-    if is_brief and not counts["dismissed"]:
+    if only_dismissals and not counts["dismissed"]:
         return ""
     shown = [
         f"[{number} {what}]({newest})" if newest and what == "new" else f"{number} {what}"
@@ -557,8 +557,7 @@ def describe_progress(progress: ReviewProgress, *, newest: str = "", is_brief: b
     ]
     shown += [] if new or still_open else ["none open"]
     lead = f"**Findings at {code_span(progress.head[:12])}: {', '.join(shown)}** ([check]({progress.check_url}))"
-    earlier = "" if is_brief else _describe_earlier_findings(still_open, gone, "Fixed")
-    parts = [lead, earlier, away]
+    parts = [lead, _describe_earlier_findings(still_open, gone, "Fixed"), away]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -566,14 +565,14 @@ _AS_POSTED = make_marker("as-posted") + "\n"
 _FOLD, _FOLD_END = "<details><summary>The review as it was posted</summary>\n\n", "\n\n</details>"
 
 
-def put_above_review(progress: str, body: str, *, is_folded: bool = True) -> str:
+def put_above_review(progress: str, body: str) -> str:
     """A review's text under what became of its findings since; it replaces what stood there before."""
     posted = body.partition(_AS_POSTED)[2] or body
     if posted.startswith(_FOLD):
         posted = posted.removeprefix(_FOLD).removesuffix(_FOLD_END)
     if not progress:
         return posted
-    return f"{progress}\n\n{_AS_POSTED}" + (f"{_FOLD}{posted}{_FOLD_END}" if is_folded else posted)
+    return f"{progress}\n\n{_AS_POSTED}{_FOLD}{posted}{_FOLD_END}"
 
 
 def _describe_earlier_findings(
