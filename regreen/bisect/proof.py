@@ -205,8 +205,11 @@ def _test_revert(
             continue
         commit = git.revert(culprit, bad, paths=chosen)
         if commit is None:
-            tried.append(
-                f"reverting it ({extent}) on {bad[:12]} conflicts, or touches a link or a submodule"
+            conflict = f"`git revert` conflicts on {bad[:12]}"
+            tried = (
+                [f"{conflict}, even for the source files alone"]
+                if tried == [conflict]
+                else [*tried, conflict + (" for the source files alone" if chosen else "")]
             )
             continue
         runs = _run_until_doubt(session, runner, commit)

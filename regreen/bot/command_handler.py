@@ -287,9 +287,10 @@ def _is_ratio(value: str) -> bool:
 
 def _unclear_arguments(name: CommandName, rest: str, prefix: str, line: int) -> UnclearCommand:
     shown = rest[:80].replace("`", "'")
-    return UnclearCommand(
-        name, f"`{shown}` is not understood; it goes `{prefix}{COMMAND_USAGE[name]}`", line
-    )
+    told = f"`{shown}` is not understood; it goes `{prefix}{COMMAND_USAGE[name]}`"
+    if name == "explain":
+        told = f"`{prefix}explain` takes no ID; write it in the finding's thread"
+    return UnclearCommand(name, told, line)
 
 
 PublishFix = Callable[[Job, RepositoryRef, str, str], str | None]

@@ -180,8 +180,7 @@ class EventHandler:
                 reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
                 is_answer = isinstance(ask, NewTestRequest | QuestionRequest)
                 page = services.job_page_url(record.id)
-                reply.post_text(messages.job_failed(reason, record, page, is_answer=is_answer))
-                reply.show_reaction("confused")
+                reply.decline(messages.job_failed(reason, record, page, is_answer=is_answer))
             case CommentPosted() | ButtonPressed() as event:
                 self._command_handler(services).report_failure(record, event, reason)
             case (

@@ -44,6 +44,11 @@ class CommandReply:
         else:
             self.github.post_comment(self.number, mark, body)
 
+    def decline(self, text: str) -> None:
+        """Answer that the command was not carried out."""
+        self.post_text(text)
+        self.show_reaction("confused")
+
     def show_reaction(self, reaction: Reaction) -> None:
         """Show the progress as a reaction on the comment. A failure does not fail the job."""
         if not self.ref or not self.ref.id:

@@ -195,4 +195,6 @@ def test_a_test_needs_to_know_how_tests_run(tell: Tell) -> None:
     pull = story.pull(draft=True)
     story.says("alice", "/test", on=pull)
     story.work()
-    assert "how do the tests run? set tests.setup and tests.command" in pull.comments[0]
+    assert pull.comments[0] == (
+        "> `/test`\n\nHow do the tests run? Set `tests.command` in `.github/regreen.yml`."
+    )

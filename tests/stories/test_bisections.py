@@ -324,6 +324,28 @@ def test_a_schedule_opens_one_issue_and_closes_it_when_green(story: Story) -> No
     assert marks == ["green", "red", "red", "green"], "the newest first"
 
 
+@pytest.mark.slow
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_repair_of_a_regression_names_its_issue_and_the_verified_probability(
+    story: Story,
+) -> None:
+    story.configures(_SCHEDULE + f'tests: {{command: "{_TEST}"}}\n')
+    story.work()
+    _night(story)
+    _history(story)
+    _night(story)
+    (issue,) = story.issues
+    found = re.search(r"\(verified, (\S+%)\)", issue.body)
+    assert found is not None
+    story.says("alice", "/fix", on=issue)
+    story.work()
+    draft = story.pulls[-1]
+    assert f" fails on the branch `main` (for #{issue.raw.number}); with" in draft.body
+    assert f", probability {found[1]})" in draft.body
+    assert f", probability {found[1]})" in issue.comments[-1]
+
+
 @pytest.mark.soak
 @needs_sandbox
 @pytest.mark.sandbox

@@ -130,7 +130,10 @@ def test_bisect_without_a_test_says_what_it_needs(story: Story) -> None:
     issue = story.issue("Broken")
     story.says("alice", "/bisect", on=issue)
     story.work()
-    assert "which test? say /bisect test=" in issue.comments[0]
+    answer = issue.comments[0]
+    assert answer.endswith(
+        '\n\nWhich test? Write `/bisect test="pytest tests/test_x.py"`, or set `tests.command` in `.github/regreen.yml`.'
+    )
 
 
 def test_nothing_waits_for_an_approval(story: Story) -> None:

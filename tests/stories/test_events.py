@@ -283,7 +283,10 @@ def test_the_bisect_button_says_what_it_needs(story: Story) -> None:
     story.work()
     story.state.press(pull.check, "bisect", by="alice")
     story.work()
-    assert "which test? say /bisect test=" in pull.comments[0]
+    answer = pull.comments[0]
+    assert answer.endswith(
+        '\n\nWhich test? Write `/bisect test="pytest tests/test_x.py"`, or set `tests.command` in `.github/regreen.yml`.'
+    )
 
 
 @pytest.mark.parametrize("button", ["fix", "bisect", "dismiss"])  # older check runs have "dismiss"

@@ -71,8 +71,10 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     assert patch.raw.draft
     assert (patch.raw.head_ref, patch.raw.base_ref) == ("regreen/fix-1", "change")
     first = patch.body.partition("\n\n")[0]
+    assert patch.title == "Fix shop/bulk.py:1:8: F401: `os` imported but unused"
+    assert first.startswith("The CI step [Lint](")
     assert (
-        "fails. This patch makes it pass. The patch changes `shop/bulk.py` (+0 -1). Review and"
+        " fails on #1; with this patch it passes. The patch changes `shop/bulk.py` (+0 -1). Review and"
         in first
     )
     assert "| with the patch, 3 times, each in a fresh sandbox | 0 | nothing |" in patch.body
@@ -384,7 +386,7 @@ def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
     story.says("alice", "/fix", on=pull)
     story.work()
     patch = story.pulls[-1]
-    assert patch.body.startswith("`python -m pytest -q` of #1 fails. "), "no CI job failed"
-    said = rf"\n\nDraft #{patch.number} takes back a commit by alice: reverted {sha[:12]}\. With it the failing command passes .+\. It merges into the branch `change`\. The patch changes .+\. "
-    said += rf"{sha[:12]} \(.+\) broke it. It is a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\. Review and merge #{patch.number} if you agree, or close it if that change was meant; "
+    assert patch.body.startswith("`python -m pytest -q` fails on #1; "), "no CI job failed"
+    said = rf"\n\nDraft #{patch.number} takes back the commit that broke it: reverted {sha[:12]} \(.+; a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\)\. "
+    said += rf"With it the failing command passes .+\. It merges into the branch `change`\. The patch changes .+\. Review and merge #{patch.number} if you agree, or close it if that change was meant; "
     assert re.search(said, pull.comments[-1]), pull.comments[-1]

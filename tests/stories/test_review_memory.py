@@ -35,9 +35,10 @@ def test_a_finding_that_moves_is_not_said_again_and_keeps_the_check_from_green(
     assert len(pull.remarks) == said
     assert threads(pull) == [False] * said
     assert "Still open:" in (pull.check.summary or "")
-    assert pull.check.title == f"No new findings; {said} earlier ones still open".replace(
-        "1 earlier ones", "1 earlier one"
+    counted = (
+        "1 earlier one still open (" if said == 1 else f"{said} earlier ones still open (worst is "
     )
+    assert pull.check.title == f"No new findings; {counted}critical)"
     assert "No findings" not in (pull.check.summary or "")
     assert "security | 100" not in (pull.check.summary or ""), "what stands still costs its score"
 

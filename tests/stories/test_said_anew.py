@@ -89,7 +89,7 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
         assert '"still_open": 1' in summary
         assert [t.resolved_by is not None for t in pull.raw.threads] == [False, False]
     if knows:
-        assert pull.check.title == "No new findings; 1 earlier one still open"
+        assert pull.check.title == "No new findings; 1 earlier one still open (high)"
         _, _, still_open = (pull.check.summary or "").partition("Still open:")
         assert "The first price is left out" in still_open
         thread = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from regreen.adapters.git.repository import GitRepository
 from regreen.bisect.commit_runner import FailureJudge, compile_signature
+from regreen.bisect.proof import _test_revert
 from regreen.bisect.verdict_memory import CommitRun
 from regreen.domain.errors import UserError
 from regreen.domain.models import RunEnding, RunResult
@@ -17,6 +21,7 @@ from regreen.logs.failure_signature import (
     matches_any,
     read_signature,
 )
+from tests.checkout import Checkout
 
 TRACEBACK = """Traceback (most recent call last):
   File "/work/check.py", line 3, in <module>
@@ -176,3 +181,14 @@ def test_each_of_several_tests_keeps_its_own_message() -> None:
     blocks = [f"FAIL: test_{n} (t.T)\n---\nAssertionError: {n} != 9" for n in range(2)]
     last = read_signature(failure("\n".join(blocks))).text
     assert last == "test_0 (t.T) | test_1 (t.T): AssertionError: 1 != 9"
+
+
+def test_a_revert_that_conflicts_is_said_in_one_sentence(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path / "clone")
+    checkout.commit("begin", a_py="1\n")
+    bad = checkout.commit("break", a_py="2\n")
+    tip = checkout.commit("go on", a_py="3\n")
+    git = GitRepository.open(checkout.root, home=tmp_path / "home")
+    never: Any = None
+    result = _test_revert(never, bad, git, never, tip)
+    assert result.detail == f"`git revert` conflicts on {tip[:12]}, even for the source files alone"

@@ -84,6 +84,7 @@ def test_bisect_takes_shell_quoting() -> None:
         ("/frobnicate", "there is no `/frobnicate`; `/help` lists what there is"),
         ("/ask", "what is the question? `/ask QUESTION`"),
         ("/review everything", "`everything` is not understood; it goes `/review [full]`"),
+        ("/explain a3fc953f", "`/explain` takes no ID; write it in the finding's thread"),
         ("/help me", "`me` is not understood; it goes `/help`"),
         ('/bisect test="open', "a quotation mark is not closed"),
         ("/bisect good=--output=x", "`good=` wants a commit, branch or tag"),

@@ -574,7 +574,7 @@ def test_an_opened_repair_names_a_command_only_where_its_text_has_one(
     command: str, setup: str, holds: bool
 ) -> None:
     fix = FixResult("fixed", before=InitialFailure(command, 1), rev="a" * 40, setup=setup)
-    body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), 2)
+    body = messages.fix_body(fix, "test", "", messages.fix_report(fix, "It works."), place="#2")
     said = "; its text has the command that reproduces it."
     assert (said in messages.fix_opened(7, "", branch="main", fix=fix, body=body)) == holds
     assert said not in messages.fix_opened(7, "", branch="main", fix=fix, body=body, is_edited=True)
@@ -690,7 +690,7 @@ def test_a_repair_says_which_files_it_changes() -> None:
     fix = FixResult("needs_human", before=InitialFailure("pytest", 1, ()), patch=patch)
     report = format_markdown(fix, is_waiting=True)
     for text in (
-        messages.fix_body(fix, "test", "", format_markdown(fix, branch="b")),
+        messages.fix_body(fix, "test", "", format_markdown(fix, branch="b"), place="#2"),
         messages.fix_opened(7, "", branch="main", fix=fix, patch=patch),
         messages.fix_awaits_approval(fix, "test", report),
     ):
@@ -751,12 +751,24 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     by_revert = replace(fix, rung="revert", culprit=culprit)
     title = messages.fix_or_revert_title("test", by_revert)
     assert title == "Revert “Count income into budgets” (fixes 3 tests)"
-    body = messages.fix_body(by_revert, "test", "", format_markdown(by_revert), 2)
-    assert "`test` of #2 fails." in body
+    assert messages.fix_or_revert_title("ruff check", style) == "Fix a.py:1:8: F401: unused", (
+        "a place and a rule do not say what is wrong"
+    )
+    body = messages.fix_body(
+        by_revert, "test", "", format_markdown(by_revert), place="the branch `main`", issue=5
+    )
+    assert body.startswith("`test` fails on the branch `main` (for #5); with this patch it passes.")
+    assert "To refuse this repair, close it. That is not remembered: when CI fails " in body
     assert "If that change was meant" in body
     blame = "by Ada on 2026-01-02, probability 97.5%"
     assert f"`{'c' * 12}` (Count income into budgets, {blame}) broke it, and" in body
-    assert messages.describe_origin(culprit, is_own=False) == f"It is {blame}."
+    caused = f"{'c' * 12} (Count income into budgets) broke it"
+    opened = messages.fix_opened(7, caused, branch="main", fix=by_revert, is_own=True)
+    whose = f"(Count income into budgets; a commit of this pull request, {blame})"
+    assert opened.startswith(f"Draft #7 takes back the commit that broke it {whose}. With it ")
+    assert (opened.count("Ada"), "broke it. " in opened) == (1, False), "said once"
+    by_hand = messages.fix_opened(7, caused, branch="main", fix=replace(by_revert, rung="model"))
+    assert f" {caused}. It is {blame}. Review" in by_hand
     followed = replace(fix, rung="recipe", culprit=culprit, cause=f"{'c' * 12} left callers behind")
     assert f" left callers behind (the commit is {blame})" in format_markdown(followed)
     by_model = replace(fix, rung="model", culprit=culprit, cause="a sum starts at one")

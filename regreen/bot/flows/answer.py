@@ -134,13 +134,13 @@ def write_test(services: Services, job: Job, ask: NewTestRequest) -> str:
         asked_by=ask.asked_by,
     )
     if not tests.trial.command:
-        raise UserError("how do the tests run? set tests.setup and tests.command in regreen.yml")
+        reply.decline(say.ask_for_test_command(""))
+        return "not run: no test command is known"
     done = _try_proposed_tests(services, job, table, tests.trial, ask.path)
     job.check_cancelled()
     cost, seconds = table.cost(), services.measure_job(job)
     if done is None:
-        reply.post_text(say.test_not_found(_MAX_TEST_ROUNDS, cost, seconds))
-        reply.show_reaction("confused")
+        reply.decline(say.test_not_found(_MAX_TEST_ROUNDS, cost, seconds))
         return "no test that passes"
     command = shlex.join(done.command)
     reply.post_text(

@@ -193,8 +193,7 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
     except UserError as error:
         # whoever typed the range is told, so that no failed job waits for somebody else
         page = services.job_page_url(job.record.id)
-        reply.post_text(messages.job_failed(str(error), job.record, page))
-        reply.show_reaction("confused")
+        reply.decline(messages.job_failed(str(error), job.record, page))
         return f"not run: {error}"
     cleared = require_clearance(services.store, git, repository, pull, *ends)
     branch = pull.head_ref if pull else repository.default_branch
@@ -214,9 +213,9 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
         )
         trial = tests.trial
         if not trial.command:
-            raise UserError(
-                'which test? say /bisect test="pytest tests/test_x.py", or set tests.command'
-            )
+            wanted = '/bisect test="pytest tests/test_x.py"'
+            reply.decline(messages.ask_for_test_command(wanted))
+            return "not run: no test command is known"
         task = BisectJob(
             trial=trial,
             good=good,

@@ -49,11 +49,12 @@ _QUIET_OUTCOMES = frozenset({"fixed", "already_green"})
 
 @dataclass(frozen=True)
 class _FixTarget:
-    """What to repair: a commit, its branch, and its pull request if there is one."""
+    """What to repair: a commit, its branch, and its pull request if there is one, or the issue that asked for it."""
 
     branch: str
     sha: str
     pull: PullRequest | None
+    issue: int | None = None
 
     @property
     def number(self) -> int | None:
@@ -414,7 +415,22 @@ class _FixFlow:
             # what failed in CI is something else
             reason = f"{red.reason}; `{red.trial.command_line}` passes here"
             fix = replace(fix, outcome="not_reproduced", reason=reason)
+        fix = self._use_verified_probability(fix)
         return (replace(fix, cost=model[1]()) if model else fix), red
+
+    def _use_verified_probability(self, fix: FixResult) -> FixResult:
+        """With the probability that a stored bisection of the same command has verified for the culprit."""
+        if (culprit := fix.culprit) is None:
+            return fix
+        for known in self._desk.store.documents(kind="bisect", repo=self._repository.full_name):
+            body = known.body
+            if (
+                (body.get("culprit") or {}).get("sha") == culprit.sha
+                and (body.get("verified") or {}).get("ok")
+                and body["command"].strip() == fix.before.command.strip()
+            ):
+                return replace(fix, culprit=replace(culprit, probability=body["probability"]))
+        return fix
 
     def _count_earlier_attempts(self) -> int:
         """How many other repairs were tried at this commit; a job that resumes after a crash counts once."""
@@ -473,7 +489,18 @@ class _FixFlow:
         failing = red.step or (red.name if red.url else fix.before.command or red.name)
         title = messages.fix_or_revert_title(red.name, fix)
         in_branch = messages.fix_report(fix, format_markdown(fix, branch=self._target.fix_branch))
-        body = messages.fix_body(fix, failing, red.url, in_branch, self._target.number)
+        target = self._target
+        branch = f"the branch `{target.branch.replace('`', '')}`"
+        place = f"#{target.number}" if target.number is not None else branch
+        body = messages.fix_body(
+            fix,
+            failing,
+            red.url,
+            in_branch,
+            place=place,
+            is_step=bool(red.step),
+            issue=target.issue,
+        )
         is_waiting = bool(fix.outcome == "needs_human" and fix.patch and not self._target.fork)
         fetch = self._target.fetch_command
         shown = format_markdown(fix, is_waiting=is_waiting, fetch=fetch)
@@ -535,11 +562,8 @@ class _FixFlow:
             )
         refs = [f"refs/pull/{target.number}/head"] if target.number is not None else []
         git = self._desk.mirrors.fetch(self._github, self._repository, refs, self._job.cancel)
-        culprit = fix.culprit
-        if culprit is not None and culprit.sha[:12] in cause:
-            own = git.commits(target.pull.base_sha, target.sha) if target.pull else ()
-            is_own = any(commit.sha == culprit.sha for commit in own)
-            cause = f"{cause.rstrip('.')}. {messages.describe_origin(culprit, is_own=is_own)}"
+        own = git.commits(target.pull.base_sha, target.sha) if target.pull and fix.culprit else ()
+        is_own = any(fix.culprit and commit.sha == fix.culprit.sha for commit in own)
         customs = read_conventions(git, self._trusted_revision())
         title = customs.adapt_title(title)
         commit = git.apply(target.sha, patch, f"{title}\n\nFound and verified by Regreen.\n")
@@ -588,6 +612,7 @@ class _FixFlow:
             patch=patch,
             body=body,
             is_edited=is_edited,
+            is_own=is_own,
         )
         if services.store.find(FinishedWork, kind="repair_check", id=f"{repo}@{target.sha}"):
             _post_opened_check(self._github, target, opened.number, answer)
@@ -672,7 +697,8 @@ def _target_from_request(
         refuse_command_for_old_head("fix", ask.sha, pull)
         return _FixTarget(pull.head_ref, pull.head_sha, pull)
     git = services.mirrors.fetch(github, repository)
-    return _FixTarget(repository.default_branch, git.resolve(repository.default_branch), None)
+    branch = repository.default_branch
+    return _FixTarget(branch, git.resolve(branch), None, issue=ask.number)
 
 
 def _find_latest_failed_run(github: GitHub, target: _FixTarget) -> WorkflowRun | None:

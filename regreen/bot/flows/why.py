@@ -56,7 +56,6 @@ _MAX_FAILED_JOBS = 50
 _MAX_CAUSES = 3
 _OLD_BASE_COMMITS = 10
 """A pull request whose base is this far behind is tried on its branch as it is now when it is approved."""
-_NO_CHECK = "the tests"  # they run where no check has failed
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _UNENDED = frozenset({None, "cancelled", "timed_out"})
 _NOT_OF_CHANGE = frozenset({"flaky", "infrastructure", "main"})
@@ -326,7 +325,7 @@ class _WhyFlow:
             ]
         if any(check.names_failure for check in checks):
             # what was said while no check had failed is not true any more
-            known = [one for one in known if one["checks"] not in ([], [_NO_CHECK])]
+            known = [one for one in known if one["checks"] not in ([], [messages.NO_CHECK])]
         groups: dict[str, list[_RedCheck]] = {}
         for check in checks:
             groups.setdefault(check.key, []).append(check)
@@ -387,7 +386,7 @@ class _WhyFlow:
                 reason = _explain_no_failure(of_branch, self._sha)
             found.append(
                 _RedCheck(
-                    FailedJob(self.ask.name or _NO_CHECK, "", "", None, reason=reason),
+                    FailedJob(self.ask.name or messages.NO_CHECK, "", "", None, reason=reason),
                     None,
                     names_failure=bool(self.ask.name),
                 )

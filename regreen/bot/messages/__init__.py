@@ -1,5 +1,6 @@
 """Every text that people read on GitHub: pure functions from results to Markdown."""
 
+from regreen.bot.messages.causes import NO_CHECK as NO_CHECK
 from regreen.bot.messages.causes import RerunOutcome as RerunOutcome
 from regreen.bot.messages.causes import approval_check as approval_check
 from regreen.bot.messages.causes import cause_check as cause_check
@@ -10,6 +11,7 @@ from regreen.bot.messages.causes import regression_note as regression_note
 from regreen.bot.messages.causes import repair_note as repair_note
 from regreen.bot.messages.causes import reproduce_cause as reproduce_cause
 from regreen.bot.messages.causes import rerun_note as rerun_note
+from regreen.bot.messages.command_replies import ask_for_test_command as ask_for_test_command
 from regreen.bot.messages.command_replies import command_not_run as command_not_run
 from regreen.bot.messages.command_replies import command_refused as command_refused
 from regreen.bot.messages.command_replies import command_unclear as command_unclear
@@ -67,7 +69,6 @@ from regreen.bot.messages.work import describe_approval as describe_approval
 from regreen.bot.messages.work import describe_claim as describe_claim
 from regreen.bot.messages.work import describe_culprit_pull as describe_culprit_pull
 from regreen.bot.messages.work import describe_late_approval as describe_late_approval
-from regreen.bot.messages.work import describe_origin as describe_origin
 from regreen.bot.messages.work import describe_regression as describe_regression
 from regreen.bot.messages.work import describe_replacement as describe_replacement
 from regreen.bot.messages.work import failed_repair_check as failed_repair_check

@@ -45,6 +45,8 @@ _UNREPRODUCED = "Not reproduced here: flaky, or CI's environment differs"
 _MAYBE_MADE_FLAKY = "Flaky, perhaps since this change"
 _WHY_NEUTRAL = "it says why other checks failed, and blocks nothing even where it is required"
 _WHY_NEUTRAL_APPROVED = "it warns of what a merge would bring, and blocks none, required or not"
+NO_CHECK = "the tests"
+"""What stands for a failed check where none is known: they are run then."""
 _NEXT_STEP_QUIET = (
     "Nothing to repair: start CI if it has not run, and comment `/why` once it fails."
 )
@@ -219,7 +221,10 @@ def _format_card(cause: Mapping[str, Any], branch: str, closing: str = "") -> st
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
     parts = [f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}"]
-    told = f"Failed: {checks}{more}. {_advise(cause, branch)}".rstrip()
+    failed = f"Failed: {checks}{more}."
+    if cause["checks"] == [NO_CHECK]:
+        failed = "No CI job is known to have failed here, so Regreen ran the tests itself."
+    told = f"{failed} {_advise(cause, branch)}".rstrip()
     parts += [told if checks else _NEXT_STEP_QUIET]
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
@@ -328,6 +333,6 @@ def rerun_note(outcome: RerunOutcome, attempt: int = 1) -> str:
         "again": f"The failed jobs were not run again: this was attempt {attempt} already.",
         "refused": "The failed jobs could not be run again: GitHub refused it. Where this installation has not accepted the permission actions: write, an owner accepts it on its page in GitHub's settings.",
         "elsewhere": "This CI is not GitHub Actions: run it again where it runs.",
-        "nothing": "No failed job is known here, so none was run again.",
+        "nothing": "",
     }
     return notes[outcome]

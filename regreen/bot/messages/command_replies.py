@@ -71,6 +71,13 @@ def model_missing(request: str) -> str:
     return f"{request} needs a language model, and none is configured. `/review`, `/fix` and `/bisect` work without one."
 
 
+def ask_for_test_command(request: str) -> str:
+    """The command needs to run tests, and nobody has said how; `request` is how its comment would say it, or ""."""
+    say = f"Write {code_span(request)}, or set" if request else "Set"
+    question = "Which test?" if request else "How do the tests run?"
+    return f"{question} {say} `tests.command` in `{CONFIG_PATH}`."
+
+
 def finding_dismissed(title: str, undo: str, author: str = "", check: str = "") -> str:
     """The finding was dismissed; `undo` takes that back; `author`: who did, where the change is their own.
 

@@ -499,7 +499,10 @@ def _check_title(review: Review, standing: Sequence[Finding], dismissals: str) -
         number += f" open ({len(review.findings)} new)" if standing else ""
         parts.append(f"{number}, worst is {worst.severity}: {strip_markdown(worst.title)}")
     elif standing:
-        parts.append(describe_open(len(standing)))
+        severity = find_worst(standing).severity
+        worst = severity if len(standing) == 1 else f"worst is {severity}"
+        told = f" ({worst})" if severity in {"high", "critical"} else ""
+        parts.append(describe_open(len(standing)) + told)
     if not review.findings and review.gaps:
         more = f" and {len(review.gaps) - 3} more" if len(review.gaps) > 3 else ""
         parts.append(f"Not reviewed: {', '.join(review.gaps[:3])}{more}")
@@ -527,7 +530,9 @@ class ReviewProgress:
     check_url: str
 
 
-def describe_progress(progress: ReviewProgress, *, newest: str = "", only_dismissals: bool = False) -> str:
+def describe_progress(
+    progress: ReviewProgress, *, newest: str = "", only_dismissals: bool = False
+) -> str:
     """What became of a pull request's findings, for the texts of earlier reviews.
 
     What was dismissed counts as that also once it is gone. What is new stands in the review at the address `newest`.

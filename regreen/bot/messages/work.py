@@ -61,22 +61,42 @@ def fix_or_revert_title(check: str, fix: FixResult) -> str:
         return f"{_cut_line(f'Revert “{subject}', 71 - len(tail))}”{tail}"
     if len(tests) > 1:
         return _cut_line(f"Fix {number}: {to_plain_line(tests[0])}, …", 72)
-    return _cut_line(f"Fix {to_plain_line(tests[0] if tests else check) or 'the check'}", 72)
+    what = tests[0] if tests else check
+    if tests and not is_tests:  # a place and a rule do not say what is wrong
+        what += f": {next(f.message for f in fix.before.failures if f.test)}"
+    return _cut_line(f"Fix {to_plain_line(what).rstrip(': ') or 'the check'}", 72)
 
 
 def _cut_line(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def fix_body(fix: FixResult, step: str, url: str, report: str, origin: int | None = None) -> str:
-    """The body of a patch pull request: the failure, the proof, and what to review. `origin`: whose CI is red."""
-    red = f"[{inline_prose(step)}]({url})" if url else code_span(step)
-    where = f" of #{origin}" if origin is not None else ""
-    head = (
-        f"{red}{where} fails. This patch makes it pass. {describe_changed_files(fix.patch or '')}"
-    )
+def fix_body(
+    fix: FixResult,
+    failing: str,
+    url: str,
+    report: str,
+    *,
+    place: str,
+    is_step: bool = False,
+    issue: int | None = None,
+) -> str:
+    """The body of a patch pull request: the failure, the proof, what to review, and how to refuse.
+
+    `failing` is what is red at `place` (a pull request, or a branch); `is_step`: a step of a CI job. `issue` asked for it.
+    """
+    red = f"[{inline_prose(failing)}]({url})" if url else code_span(failing)
+    red = f"The CI step {red}" if is_step else red
+    wanted = f" (for #{issue})" if issue is not None else ""
+    head = f"{red} fails on {place}{wanted}; with this patch it passes. {describe_changed_files(fix.patch or '')}"
     head = f"{head.rstrip()} Review and merge it if you agree; it is a draft until then."
-    return "\n\n".join([head, report, make_marker("fix", fix.rung or "none")])
+    return "\n\n".join([head, report, _REFUSE_FIX, make_marker("fix", fix.rung or "none")])
+
+
+_REFUSE_FIX = (
+    "To refuse this repair, close it. That is not remembered: when CI fails again, or on `/fix`, another may be opened; "
+    f"`fix.on` in `{CONFIG_PATH}` says when Regreen repairs unasked."
+)
 
 
 def approved_body(login: str, at: datetime, body: str) -> str:
@@ -104,20 +124,22 @@ def reproduce_fix(fix: FixResult, fetch: str = "") -> str:
 def describe_origin(culprit: GuiltyCommit, *, is_own: bool) -> str:
     """Whose commit broke it, and how sure that is; `is_own`: it is one of the pull request that is repaired."""
     parts = ["a commit of this pull request"] * is_own + [describe_blame(culprit)]
-    return f"It is {', '.join(filter(None, parts))}." if any(parts) else ""
+    return ", ".join(filter(None, parts))
 
 
-def describe_claim(fix: FixResult) -> str:
-    """What a patch does, and what was run to see it; the text begins with a verb."""
+def describe_claim(fix: FixResult, about: str = "") -> str:
+    """What a patch does, and what was run to see it; the text begins with a verb. `about` is the commit that is reverted."""
     runs = fix.after.reruns if fix.after else 0
     seen = f" ({count_noun(runs, 'run')}, each in a fresh sandbox)" if runs else ""
     if fix.rung not in TAKES_BACK:
         return f"makes the failing command pass{seen}"
-    author = fix.culprit.author if fix.culprit else ""
+    author = fix.culprit.author if fix.culprit and not about else ""
     whose = "a commit" if fix.rung == "revert" else "a part of this change"
+    whose = "the commit that broke it" if about else whose
     by = f" by {inline_prose(author)}" if author else ""
     how = next((one.summary for one in fix.attempts if one.patch and one.patch == fix.patch), "")
     how = f": {inline_prose(how)}" if how else ""
+    how += f" ({about})" if about else ""
     return f"takes back {whose}{by}{how}. With it the failing command passes{seen}"
 
 
@@ -130,13 +152,21 @@ def fix_opened(
     patch: str = "",
     body: str = "",
     is_edited: bool = False,
+    is_own: bool = False,
 ) -> str:
     """Where the patch of `fix` is, what it does, the `branch` that it repairs, and the files that it changes.
 
-    It says so if the text, `body`, has the command that reproduces it. `is_edited`: somebody changed its title and text,
+    `is_own`: the commit that broke it is one of the pull request that is repaired. It says so if the text, `body`, has the command that reproduces it. `is_edited`: somebody changed its title and text,
     which stay.
     """
-    cause = cause.rstrip(".")
+    cause, about, culprit = cause.rstrip("."), "", fix.culprit
+    if culprit is not None and culprit.sha[:12] in cause:
+        origin = describe_origin(culprit, is_own=is_own)
+        if fix.rung == "revert":
+            about = inline_prose("; ".join(filter(None, (culprit.subject, origin))))
+            cause = ""
+        elif origin:
+            cause = f"{cause}. It is {origin}"
     tail = f" {inline_prose(capitalize_sentence(cause))}." if cause else ""
     note = " Its title and text were edited, so they stay as they are." if is_edited else ""
     where = (
@@ -149,7 +179,7 @@ def fix_opened(
     draft = f"It merges into the branch {code_span(branch)}."
     changes = f" {describe_changed_files(patch)}" if patch else ""
     cost = f"\n\n<sub>{fix.cost.describe(fix.seconds)}</sub>" if fix.before.command else ""
-    return f"Draft #{number} {describe_claim(fix)}. {draft}{changes}{note}{tail} {how}{cost}"
+    return f"Draft #{number} {describe_claim(fix, about)}. {draft}{changes}{note}{tail} {how}{cost}"
 
 
 def fix_withheld(reason: str, claim: str, report: str) -> str:
@@ -372,10 +402,11 @@ def revert_body(command: str, bisection: Bisection) -> str:
     what, is_now = "broke a test", "the command passes"
     if bisection.slower:
         what, is_now = "made a command slower", "it is as fast as before"
-    head = f"This reverts the commit that {what}. If that change was meant, close this. With the revert on this branch {is_now}:"
+    head = f"This reverts the commit that {what}. With the revert on this branch {is_now}:"
     judged = "The patch safety checks let it pass as they would a repair. To undo it after merging, use the button Revert of this pull request."
     repeat = describe_repetition(reproduce_bisection(bisection))
-    parts = [head, fence_code(command, "sh"), judged, render_markdown(bisection), *repeat]
+    refuse = "To refuse this revert, close it: Regreen opens no second one for this commit."
+    parts = [head, fence_code(command, "sh"), judged, render_markdown(bisection), *repeat, refuse]
     return "\n\n".join(parts)
 
 
