@@ -69,6 +69,11 @@ class Evidence:
     head: str | None = None
     base: str | None = None
 
+    @property
+    def is_statement(self) -> bool:
+        """Whether it is a sentence: what readers say, or why no test was run."""
+        return self.kind in {"vote", "model"} or (self.kind == "test" and not self.command)
+
 
 @dataclass(frozen=True, slots=True)
 class Signals:

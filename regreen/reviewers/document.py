@@ -94,7 +94,7 @@ def format_markdown(review: Review) -> str:
 
 def _format_evidence(evidence: Evidence) -> list[str]:
     """The evidence of a finding: a command in a fold of its own, a statement in a line."""
-    if evidence.kind in {"vote", "model"}:
+    if evidence.is_statement:
         return [markdown_sanitizer.sanitize_markdown(evidence.excerpt), ""]
     title = markdown_sanitizer.to_plain_line(
         f"Evidence ({evidence.kind}): {_format_run(evidence)}"

@@ -79,6 +79,11 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
     assert [line for _, line, _ in pull.remarks] == ([6] if knows else [8, 11])
     assert pull.checks == {"Regreen": "neutral"}
     if not knows:
+        why = "\n\nNo test proves it: the tests were not run: this machine has no sandbox.\n\n"
+        assert why in pull.remarks[0][2]
+        page = shown_job(story, "review")
+        assert ("Evidence: model" in page, "Evidence: test" in page) == (True, True)
+        assert "Evidence: vote" not in page
         assert pull.check.title.startswith("2 findings open (1 new), worst is high")
         summary = pull.check.summary or ""
         assert "1 earlier finding is still open" in summary

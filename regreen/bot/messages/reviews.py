@@ -682,10 +682,10 @@ def _make_annotation(finding: Finding) -> Annotation:
 
 
 def _format_evidence(evidence: Evidence) -> str:
-    if evidence.kind == "vote":
-        return inline_prose(f"{evidence.excerpt.rstrip('.')}.")
     if evidence.kind == "model":
         return fold_details("What a second reader found", sanitize_markdown(evidence.excerpt))
+    if evidence.is_statement:
+        return inline_prose(f"{evidence.excerpt.rstrip('.')}.")
     excerpt = evidence.excerpt.strip()
     if evidence.kind == "analyzer" and "\n" not in excerpt:
         # the line stands right above the comment

@@ -568,7 +568,7 @@ def _make_claim(
     if shown.evidence is not None:
         evidence.insert(0, shown.evidence)
     if shown.reason:
-        evidence.append(Evidence("vote", f"No test proves it: {shown.reason}"))
+        evidence.append(Evidence("test", f"No test proves it: {shown.reason}"))
     proven = shown.proof == "proven"
     suggestion = _checked_suggestion(context, tester, claim, shown)
     return Claim(
