@@ -84,7 +84,7 @@ def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, kno
         page = shown_job(story, "review")
         assert ("Evidence: model" in page, "Evidence: test" in page) == (True, True)
         assert "Evidence: vote" not in page
-        assert pull.check.title.startswith("2 findings open (1 new), worst is high")
+        assert (pull.check.title or "").startswith("2 findings open (1 new), worst is high")
         summary = pull.check.summary or ""
         assert "1 earlier finding is still open" in summary
         assert (

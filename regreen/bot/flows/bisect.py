@@ -213,8 +213,8 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
         )
         trial = tests.trial
         if not trial.command:
-            wanted = '/bisect test="pytest tests/test_x.py"'
-            reply.decline(messages.ask_for_test_command(wanted))
+            command = '/bisect test="pytest tests/test_x.py"'
+            reply.decline(messages.ask_for_test_command(command))
             return "not run: no test command is known"
         task = BisectJob(
             trial=trial,

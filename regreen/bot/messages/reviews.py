@@ -500,8 +500,8 @@ def _check_title(review: Review, standing: Sequence[Finding], dismissals: str) -
         parts.append(f"{number}, worst is {worst.severity}: {strip_markdown(worst.title)}")
     elif standing:
         severity = find_worst(standing).severity
-        worst = severity if len(standing) == 1 else f"worst is {severity}"
-        told = f" ({worst})" if severity in {"high", "critical"} else ""
+        which = severity if len(standing) == 1 else f"worst is {severity}"
+        told = f" ({which})" if severity in {"high", "critical"} else ""
         parts.append(describe_open(len(standing)) + told)
     if not review.findings and review.gaps:
         more = f" and {len(review.gaps) - 3} more" if len(review.gaps) > 3 else ""
