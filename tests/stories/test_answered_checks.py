@@ -303,6 +303,15 @@ def test_the_tests_of_a_change_are_judged_once(
     assert said in pull.comments[-1]
 
 
+def test_the_command_of_a_proof_names_the_commit_that_the_change_began_at(story: Story) -> None:
+    began = story.commits({"notes/a.txt": "x\n"})
+    pull = story.pull({"shop/prices.py": "def total(prices):\n    return 0\n"}, draft=True)
+    story.commits({"notes/b.txt": "x\n"})
+    story.says("alice", "/prove", on=pull)
+    story.work()
+    assert f"`regreen prove --base {began[:12]} --head {pull.raw.head_sha[:12]}`" in pull.comments[-1]  # fmt: skip
+
+
 _COUPONS = {
     "shop/coupons.py": "from shop.prices import total\n\n\ndef reduced(prices):\n    return total(prices) - 1\n",
     "tests/test_coupons.py": (

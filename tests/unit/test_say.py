@@ -841,6 +841,11 @@ def test_what_is_long_or_said_elsewhere_is_not_repeated() -> None:
     assert f"Failed: `test`.\n\n{note}" in check.summary
     assert f"<details><summary>Reproduce</summary>\n\n```sh\n{long}\n```" in check.summary
     assert "It has to be repaired here." in messages.cause_check("a" * 40, [cause | more | {"action": ""}]).summary  # fmt: skip
+    alone = messages.cause_check("a" * 40, [cause | more | {"checks": [messages.NO_CHECK]}])
+    assert "Failed: " not in alone.summary, "no check failed"
+    assert "No CI job is known to have failed here, so Regreen ran the tests itself." in (
+        alone.summary
+    )
     comment = messages.format_as_comment(check.summary)
     assert comment.endswith("</details>")
     assert "Verdict as JSON" in check.summary
