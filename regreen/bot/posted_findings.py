@@ -167,7 +167,11 @@ class PostedFindings:
         text_of: TextOf,
     ) -> list[Finding]:
         """The open findings that a review does not say again although they are not fixed, at their present lines."""
-        _, left = self._missing(findings, not_reviewed, skipped, text_of)
+        _, missing = self._missing(findings, not_reviewed, skipped, text_of)
+        places = {k for f in findings for k in keys_by_quoted_code(f, text_of(f.path, f.side))}
+        posted = self.load_posted()
+        # what is said of the same code in other words is said again
+        left = {name for name in missing if places.isdisjoint(posted[name].places.split())}
         if not left:
             return []
         documents = self._store.documents(kind="review", repo=self._repo, number=self._number)
@@ -177,7 +181,7 @@ class PostedFindings:
             for one in (*document.body["withheld"], *document.body["findings"])
             if one["fingerprint"] in left
         }
-        posted, reader = self.load_posted(), TypeAdapter(Finding)
+        reader = TypeAdapter(Finding)
         return [
             _move_to_code(reader.validate_python(one), posted[name], text_of)
             for name, one in sorted(said.items())

@@ -124,6 +124,18 @@ def test_what_was_dismissed_stays_away_although_its_code_is_changed_a_little(tel
     )
 
 
+def test_a_full_review_that_words_a_finding_anew_counts_it_once(tell: Tell) -> None:
+    reader = Reader(iter([(CUT, "The first price is left out"), (CUT, "A refund is too small")]), knows=False)  # fmt: skip
+    story = told(tell, reader)
+    pull = story.pull({PATH: CODE}, draft=True)
+    for command in ("/review", "/review full"):
+        reader.push()
+        story.pushes(pull, {"shop/note.py": f"NOTE = '{command}'\n"})
+        story.says("alice", command, on=pull)
+        story.work()
+    assert pull.check.title == "1 finding, worst is high: A refund is too small"
+
+
 def test_a_reading_that_quotes_one_line_more_says_nothing_new(tell: Tell) -> None:
     whole = CODE.replace("    # what", "    old = len(rest)\n    # what")
     reader = Reader(iter([("    old = len(rest)", "Too small"), (CUT, "One is lost")]), knows=False)
