@@ -205,7 +205,7 @@ def _test_revert(
             continue
         commit = git.revert(culprit, bad, paths=chosen)
         if commit is None:
-            conflict = f"`git revert` conflicts on {bad[:12]}"
+            conflict = f"reverting it conflicts on {bad[:12]}, or touches a link or a submodule"
             tried = (
                 [f"{conflict}, even for the source files alone"]
                 if tried == [conflict]

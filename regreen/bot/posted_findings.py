@@ -156,7 +156,8 @@ class PostedFindings:
         Dismissed ones are kept, so that they are recognised when their code changes a little.
         """
         findings = [*review.findings, *(w.finding for w in review.withheld)]
-        return self._missing(findings, review.not_reviewed, review.skipped, text_of)[0]
+        missing = self._list_missing(findings)
+        return self._choose_fixed(missing, findings, review.not_reviewed, review.skipped, text_of)
 
     def find_unsaid(
         self,
@@ -166,12 +167,22 @@ class PostedFindings:
         *,
         text_of: TextOf,
     ) -> list[Finding]:
-        """The open findings that a review does not say again although they are not fixed, at their present lines."""
-        _, missing = self._missing(findings, not_reviewed, skipped, text_of)
-        places = {k for f in findings for k in keys_by_quoted_code(f, text_of(f.path, f.side))}
+        """The open findings that a review does not say again although their code stands, at their present lines."""
         posted = self.load_posted()
-        # what is said of the same code in other words is said again
-        left = {name for name in missing if places.isdisjoint(posted[name].places.split())}
+        if not posted:
+            return []
+        missing = self._list_missing(findings)
+        missing -= self._choose_fixed(missing, findings, not_reviewed, skipped, text_of)
+        model = [f for f in findings if f.rule.startswith("model/")] if missing else []
+        said_of = {k for f in model for k in keys_by_quoted_code(f, text_of(f.path, f.side))}
+        left: set[str] = set()
+        # what is said of the same code now, in other words, stands for all that was said of it
+        for name in reversed(posted):
+            places = set(posted[name].places.split())
+            stands = name in missing and _stands(posted[name], text_of)
+            if stands and said_of.isdisjoint(places):
+                left.add(name)
+                said_of |= places
         if not left:
             return []
         documents = self._store.documents(kind="review", repo=self._repo, number=self._number)
@@ -187,15 +198,22 @@ class PostedFindings:
             for name, one in sorted(said.items())
         ]
 
-    def _missing(
+    def _list_missing(self, findings: Sequence[Finding]) -> set[str]:
+        """The open findings that are not among `findings`."""
+        names = {f.fingerprint for f in findings}
+        return self.load_posted().keys() - names - self.dismissed_names()
+
+    def _choose_fixed(
         self,
+        missing: Collection[str],
         findings: Sequence[Finding],
         not_reviewed: Sequence[UnreadFile],
         skipped: Sequence[SkippedReviewer],
         text_of: TextOf,
-    ) -> tuple[set[str], set[str]]:
-        """The open findings that are not among `findings`: those that are fixed, and those that are not."""
-        names = {f.fingerprint for f in findings}
+    ) -> set[str]:
+        """Those of the missing ones that are fixed."""
+        if not missing:
+            return set()
         unread = {u.path for u in not_reviewed}
         tools = {s.reviewer.partition("/")[0] for s in skipped}
         posted = self.load_posted()
@@ -203,17 +221,16 @@ class PostedFindings:
         new = [
             f
             for f in findings
-            if not known & {f.fingerprint, *keys_by_quoted_code(f, text_of(f.path, f.side))}
+            if f.rule.startswith("model/")
+            and not known & {f.fingerprint, *keys_by_quoted_code(f, text_of(f.path, f.side))}
         ]
-        missing = posted.keys() - names - self.dismissed_names()
-        gone = {
+        return {
             name
             for name in missing
             if (finding := posted[name]).path
             and finding.path not in unread
             and _is_gone(finding, new, text_of(finding.path, "RIGHT"), tools)
         }
-        return gone, missing - gone
 
     def dismiss(self, fingerprint: str, login: str, reason: str) -> None:
         """Record a dismissal: the finding never returns."""
@@ -268,6 +285,12 @@ def resolve_threads(
 def _finding_names(posted: dict[str, PostedFinding], chosen: Collection[str]) -> set[str]:
     present = [name for name in chosen if name in posted]
     return {*present, *(place for name in present for place in posted[name].places.split())}
+
+
+def _stands(posted: PostedFinding, text_of: TextOf) -> bool:
+    """Whether the code of a finding is known, and is as it was."""
+    text = text_of(posted.path, posted.side) if posted.path else None
+    return text is not None and bool(posted.code) and posted.code in normalise_code(text)
 
 
 def _move_to_code(finding: Finding, posted: PostedFinding, text_of: TextOf) -> Finding:

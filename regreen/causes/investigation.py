@@ -13,6 +13,7 @@ from regreen.bisect.bisection import BisectJob, run_bisection
 from regreen.bisect.result import Bisection
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
 from regreen.code.diff import parse_bounded
+from regreen.code.file_languages import language_of
 from regreen.code.paths import is_document, is_source
 from regreen.code.symbols import read_outline
 from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserError
@@ -457,9 +458,15 @@ class Investigation:
             signature = self._read_test_signature(name, run, place)
             outcome = find_test_outcome(name, run)
             if outcome is None:
-                one.skipped_on_base |= place == "base" and name in run.tests
                 # all that the base has passed, without it: no run there will tell more
-                if one.skipped_on_base or (place == "base" and run.is_green and name):
+                is_skipped = name in run.tests
+                if (
+                    place == "base"
+                    and name
+                    and (is_skipped or run.is_green)
+                    and not one.posterior.count_runs("base")
+                ):
+                    one.skipped_on_base = is_skipped
                     one.posterior.known = replace(one.posterior.known, is_new=True)
                 continue
             failed = outcome == "fail"
@@ -843,14 +850,16 @@ def find_test_outcome(name: str, run: CommandRun) -> str | None:
         return "fail" if run.failed else "pass"
     if name in run.failing:
         return "fail"
-    if name in run.tests or (run.is_green and not run.tests):
+    is_heard = any(test.startswith((f"{name}::", f"{name}.")) for test in run.tests)
+    # a file or a module has this name where it could not be collected
+    is_all = not run.tests or is_heard or language_of(name) is not None
+    if name in run.tests or (run.is_green and is_all):
         return "pass" if run.tests.get(name) != "skipped" else None
     # a run that could not begin has one word for a name
     named = {test for test in run.failing if test and not test.isidentifier()}
     heads = {test.partition("::")[0] for test in named}
     if any(name.startswith((f"{test}::", f"{test}.")) for test in run.failing if test):
         return "fail"  # its file could not be collected
-    is_heard = any(test.startswith(f"{name}::") for test in run.tests)
     # where files could not be collected, as a conftest, what is not heard may not have run
     ends_early = any(failure.test == failure.path for failure in run.failures)
     is_of_others = named and not run.tests and name.partition("::")[0] not in heads

@@ -71,7 +71,10 @@ def to_plain_line(text: str, limit: int = 1000) -> str:
 
 def _join_lines(text: str, limit: int) -> str:
     """The visible text on one line of at most `limit` characters; where it is longer, it ends after a word with an ellipsis."""
-    line = " ".join(redact_secrets(remove_hidden(text[: 4 * limit])).split())
+    shown = redact_secrets(remove_hidden(text[: 4 * limit])).split()
+    if len(text) > 4 * limit and shown and len(shown[-1]) < limit:
+        shown.pop()  # it may be half a credential, which is not known for one
+    line = " ".join(shown)
     if len(line) <= limit:
         return line
     cut = line[: limit - 1]

@@ -65,7 +65,9 @@ def told(tell: Tell, reader: Reader) -> Story:
 
 
 @pytest.mark.parametrize("knows", [True, False])
-def test_what_is_put_in_other_words_on_another_line_is_said_once(tell: Tell, knows: bool) -> None:
+def test_a_reader_that_knows_what_was_said_says_it_once_in_other_words_and_another_says_both(
+    tell: Tell, knows: bool
+) -> None:
     reader = Reader(iter([(CUT, "The first price is left out"), (SUM, "A refund is too small")]), knows)  # fmt: skip
     story = told(tell, reader)
     reader.push()

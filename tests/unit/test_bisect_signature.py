@@ -191,4 +191,7 @@ def test_a_revert_that_conflicts_is_said_in_one_sentence(tmp_path: Path) -> None
     git = GitRepository.open(checkout.root, home=tmp_path / "home")
     never: Any = None
     result = _test_revert(never, bad, git, never, tip)
-    assert result.detail == f"`git revert` conflicts on {tip[:12]}, even for the source files alone"
+    assert (
+        result.detail
+        == f"reverting it conflicts on {tip[:12]}, or touches a link or a submodule, even for the source files alone"
+    )

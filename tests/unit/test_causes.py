@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from regreen.causes.investigation import BlamedPackage, Investigation, names_package
+from regreen.causes.investigation import (
+    BlamedPackage,
+    Investigation,
+    find_test_outcome,
+    names_package,
+)
 from regreen.causes.posterior import Cause, CausePosterior, Circumstances, Link, Place
+from regreen.domain.models import RunResult
+from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial
 
 
@@ -152,6 +159,26 @@ def test_a_package_is_named_only_where_the_output_means_it(
     output: str, name: str, is_named: bool
 ) -> None:
     assert names_package(output, name) is is_named
+
+
+@pytest.mark.parametrize(
+    ("name", "heard", "outcome"),
+    [
+        ("tests/test_a.py::test_x", {"tests/test_a.py::test_x": "passed"}, "pass"),
+        ("tests/test_a.py::test_x", {"tests/test_a.py::test_x": "skipped"}, None),
+        ("tests/test_a.py::test_y", {"tests/test_a.py::test_x": "passed"}, None),
+        ("tests/conftest.py", {"tests/test_a.py::test_x": "passed"}, "pass"),
+        ("tests/test_a.py", {"tests/test_a.py::test_x": "passed"}, "pass"),
+        ("tests.test_a", {"tests.test_a.A.test_x": "passed"}, "pass"),
+        ("tests.test_a.A.test_y", {"tests.test_a.A.test_x": "passed"}, None),
+        ("tests.test_a.A.test_y", {}, "pass"),
+    ],
+)
+def test_a_green_run_tells_of_a_test_what_it_heard_and_of_a_file_that_it_could_be_read(
+    name: str, heard: dict[str, str], outcome: str | None
+) -> None:
+    green = RunResult("exit", 0, "", "", truncated=False, seconds=1.0)
+    assert find_test_outcome(name, CommandRun(green, (), heard)) == outcome
 
 
 def test_the_package_that_the_output_means_is_tried_first() -> None:

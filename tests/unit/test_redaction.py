@@ -63,6 +63,12 @@ def test_what_becomes_markdown_holds_no_credential_before_its_signs_are_broken_u
         assert leaks(re.sub(r"\u200b|\\(?=\W)", "", published)) == []
 
 
+def test_half_a_credential_is_not_published() -> None:
+    assert OLD_GITHUB[:12] not in code_span(" " * 1184 + OLD_GITHUB)
+    text = "word " * 55 + f"https://bot:{URL}$1[x]@git.corp.net/a/b"
+    assert URL[:6] not in escape_line(text, 300)
+
+
 @pytest.mark.parametrize("take_out", [redact_secrets, redact_quickly])
 def test_every_canary_is_taken_out_and_the_rest_stays(take_out: object) -> None:
     clean = redact_secrets(LEAK) if take_out is redact_secrets else redact_quickly(LEAK)

@@ -607,6 +607,8 @@ def test_the_title_names_what_a_change_broke_before_github_cuts_it() -> None:
     )
     one = {**run, "tests": ["tests/test_a.py::T::test_b[1.5]"]}
     assert title(runs=[one]).startswith("This change broke test_b[1.5] (fails 1 of 1, ")
+    for name in ("tests/test_x.py", "test_x.py", "src/sum.test.js", "adds 1.5 to x", "TestFoo/1.2"):
+        assert title(runs=[{**run, "tests": [name]}]).startswith(f"This change broke {name} (")
 
 
 def test_a_rate_says_how_many_runs_it_is_from() -> None:

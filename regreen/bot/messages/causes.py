@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,14 @@ from regreen.bot.messages.markup import (
     to_plain_line,
 )
 from regreen.causes.investigation import RedCause
+from regreen.code.file_languages import language_of
 from regreen.domain.github import CheckRun, Conclusion
 from regreen.domain.models import Cost
 from regreen.logs.failure_signature import strip_varying_text
 from regreen.runs.capsule import find_outcome
 
 CAUSE_CHECK = "regreen/why"
+_DOTTED_NAME = re.compile(r"\w+(?:\.\w+)+")
 _MAX_TITLE_CHARS = 140
 _MAX_SHOWN_RUNS = 12
 _MAX_COMMAND_CHARS = 600
@@ -162,7 +165,8 @@ def _make_title(cause: Mapping[str, Any]) -> str:
     if cause["verdict"] != "change" or not names or "; " in cause["reason"] or not cause["checks"]:
         return f"{_name_cause(cause)}: {cause['reason']}"
     short = names[0].partition(" (")[0].rpartition("::")[2]
-    short = short if "[" in short else short.rpartition(".")[2]
+    if _DOTTED_NAME.fullmatch(short) and language_of(short) is None:
+        short = short.rpartition(".")[2]
     many = f"{len(names)} tests: {short} and {len(names) - 1} more" if len(names) > 1 else short
     failed = sum(run["outcome"] == "fail" for run in runs)
     # a base without the test may be green, too: the reason tells
@@ -220,7 +224,7 @@ def _format_card(cause: Mapping[str, Any], branch: str, closing: str = "") -> st
     """One cause; `closing` comes before the command that repeats it."""
     checks = ", ".join(code_span(name, 100) for name in cause["checks"][:5])
     more = f" and {len(cause['checks']) - 5} more" if len(cause["checks"]) > 5 else ""
-    parts = [f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'][:1000])}"]
+    parts = [f"**{inline_prose(_name_cause(cause))}**: {inline_prose(cause['reason'])}"]
     failed = f"Failed: {checks}{more}."
     if cause["checks"] == [NO_CHECK]:
         failed = "No CI job is known to have failed here, so Regreen ran the tests itself."

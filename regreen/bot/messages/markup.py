@@ -55,9 +55,9 @@ def fence_code(text: str, language: str = "", limit: int = _MAX_EXCERPT_CHARS) -
     return markdown_sanitizer.code_block(text, language, limit)
 
 
-def inline_prose(text: str) -> str:
+def inline_prose(text: str, limit: int = 1000) -> str:
     """One line of prose without markup except code spans; `code_span` makes one."""
-    return markdown_sanitizer.escape_line(text)
+    return markdown_sanitizer.escape_line(text, limit)
 
 
 def format_time(at: datetime) -> str:

@@ -158,11 +158,11 @@ def proof_check(
     failed = required and result.verdict in {"not_discriminating", "refused"}
     title = to_plain_line(_make_title(result, unjudged), _MAX_TITLE_CHARS)
     rows = [
-        f"- {code_span(test.test, 200)}: **{_name_verdict(test.verdict)}**, {inline_prose(test.reason[:500])}"
+        f"- {code_span(test.test, 200)}: **{_name_verdict(test.verdict)}**, {inline_prose(test.reason, 500)}"
         for test in result.tests[:_MAX_ROWS]
     ]
     single = result.verdict == "proven" and len(rows) == 1  # then its row says it all
-    reason, extent = inline_prose(result.reason[:1000]), describe_extent(result)
+    reason, extent = inline_prose(result.reason), describe_extent(result)
     verdict = reason if extent else f"**{_name_verdict(result.verdict).capitalize()}**: {reason}"
     parts = ["\n".join(rows)] if single else [verdict, "\n".join(rows)]
     parts.insert(0, extent)
@@ -188,11 +188,11 @@ def proof_check(
     holds = {True: "holds", False: "does not hold", None: "not known"}
     parts += [
         "\n".join(
-            f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason[:300])}"
+            f"- {code_span(claim.text, 100)}: {holds[claim.holds]}, {inline_prose(claim.reason, 300)}"
             for claim in result.claims[:_MAX_ROWS]
         )
     ]
-    parts += ["\n".join(f"- {inline_prose(one.detail[:300])}" for one in result.census[:_MAX_ROWS])]
+    parts += ["\n".join(f"- {inline_prose(one.detail, 300)}" for one in result.census[:_MAX_ROWS])]
     if held == "neutral" and not failed:
         why = "`prove.required` is false, so no proof blocks a merge"
         why = _UNJUDGED if result.verdict == "inconclusive" else why

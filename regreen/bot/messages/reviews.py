@@ -273,7 +273,7 @@ def review_check(
 def _describe_dismissal(dismissal: Dismissal, author: str) -> str:
     """Who dismissed a finding, whether it is of their own change, and why."""
     own = ", the author of this change" if author and dismissal.login == author else ""
-    why = inline_prose(dismissal.reason[:200]) or "no reason was given"
+    why = inline_prose(dismissal.reason, 200) or "no reason was given"
     day = f"{',' if own else ''} on {dismissal.at:%Y-%m-%d}" if dismissal.stored else ""
     who = f" by {code_span(dismissal.login)}" if dismissal.login else ""
     return f"; dismissed{who}{own}{day}: {why}"
@@ -338,7 +338,7 @@ def _describe_failing_tests(review: Review) -> list[str]:
     if tests is None or tests.passed:
         return []
     rows = [
-        f"- {code_span(f.test)} {inline_prose(_first_line(f.summary)[:300])}"
+        f"- {code_span(f.test)} {inline_prose(_first_line(f.summary), 300)}"
         + describe_on_base(f.test, tests.fail_on_base, tests.others_on_base)
         for f in tests.failures[:10]
         if f.test
