@@ -379,7 +379,7 @@ def _count_red_checks(
     monday = midnight - timedelta(days=now.weekday())
     starts = [monday - timedelta(weeks=week) for week in range(_RED_WEEKS)]
     if len(answers) >= _MAX_ROWS:  # of an earlier week some may not be among them
-        starts = [start for start in starts if start > answers[-1].at]
+        starts = [start for start in starts if start > answers[-1].at] or starts[:1]
     counts: dict[datetime, Counter[str]] = {start: Counter() for start in starts}
     for answer in answers:
         for start in [start for start in starts if start <= answer.at][:1]:
@@ -401,8 +401,8 @@ def _describe_trend(answers: Sequence[ResultDocument], now: datetime) -> list[st
                 flaky.update({test for run in runs for test in run.get("tests") or () if test})
     lines = []
     oldest = min((answer.at for answer in answers), default=now)
-    # an older answer shows that the weeks before were watched as well, and are not cut off
-    if now - oldest > _TREND_PERIOD * (2 if len(answers) >= _MAX_ROWS else 1):
+    # an answer before both periods shows that both were watched throughout, and are not cut off
+    if now - oldest > 2 * _TREND_PERIOD:
         new, old = (f"{count / (_TREND_PERIOD / timedelta(weeks=1)):.1f}" for count in counts)
         word = "As before"
         if counts[0] != counts[1]:
@@ -410,6 +410,8 @@ def _describe_trend(answers: Sequence[ResultDocument], now: datetime) -> list[st
         lines.append(
             f"{word}: {new} red checks a week in the last 4 weeks, {old} in the 4 weeks before."
         )
+    elif len(answers) >= _MAX_ROWS:
+        lines.append(f"Only the latest {len(answers)} answers count here, since {oldest.date()}.")
     if flaky:
         named = ", ".join(
             f"`{test[:200]}` ({count_noun(n, 'time')})" for test, n in flaky.most_common(5)

@@ -500,6 +500,8 @@ def test_a_repository_says_whether_fewer_checks_fail_and_what_was_flaky(store: D
     assert "red checks a week" not in shown(), "nothing is known of the weeks before"
     assert "Flaky in the last 4 weeks: `test_net` (2 times), `test_disk` (1 time)." in shown()
     answer(30, "change", 6, ["test_sum"])
+    assert "red checks a week" not in shown(), "of the 4 weeks before, only the last days are known"
+    answer(57, "change", 9, ["test_sum"])
     assert "Better than before: 0.5 red checks a week in the last 4 weeks, 1.5 in the 4 weeks before." in shown()  # fmt: skip
     assert "`test_sum`" not in shown()
     answer(3, "change", 10, ["test_sum"])
@@ -845,6 +847,20 @@ def test_red_checks_are_counted_by_week_and_by_whose_failure_they_were(store: Da
     ]
     assert (len(rows), rows[0][0]) == (8, f"{monday.date()}")
     assert none not in shown
+
+
+def test_a_week_with_too_many_red_checks_to_count_is_shown_with_a_note(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regreen.dashboard.pages._MAX_ROWS", 3)
+    note = f"Only the latest 3 answers count here, since {_NOW.date()}."
+    body = {"causes": [{"verdict": "change", "checks": ["test"]}], "seconds": 9.0}
+    for number in range(4):
+        store.save_document(ResultDocument("why", "o/r", 5, f"s{number}", f"{number}", _NOW, body))
+        shown = _operator(store).get("/repositories/o/r").text
+        assert (note in shown) is (number >= 2)
+    assert 'aria-label="3 red checks"' in shown
+    assert "No failed check of a pull request was answered" not in shown
 
 
 def test_a_package_that_was_new_or_left_is_named_alike_everywhere(store: Database) -> None:
