@@ -157,11 +157,10 @@ def _list_red_bases(found: Sequence[ResultDocument], now: datetime) -> list[Open
                     if document.body.get("observed") and document.body.get("patch")
                     else "no repair was found"
                 )
-            since = _find_first_red_commit(document)
-            text += f", since `{since[:12]}`" if since else ""
-            text += _name_failing_tests(document)
             place = (document.repo, document.number, document.job, document.at)
-            tasks.append(OpenTask("red", text, *place, since))
+            for since, tests in _group_failing_tests(document.body).items():
+                whole = f"{text}, since `{since[:12]}`" if since else text
+                tasks.append(OpenTask("red", whole + _name_first(tests), *place, since))
     return tasks
 
 
@@ -187,20 +186,27 @@ def _find_branch_state(document: ResultDocument) -> tuple[str, bool | None]:
     return branch, False if is_green or any(c.get("do") == "rebase" for c in causes) else None
 
 
-def _find_first_red_commit(document: ResultDocument) -> str:
-    """The commit that an answer names for the failing base; "" where it names none."""
-    causes = [cause for cause in document.body.get("causes") or () if isinstance(cause, dict)]
-    mains = [cause for cause in causes if cause.get("verdict") == "main"]
-    return next((str(one["since"]["sha"]) for one in mains if one.get("since")), "")
+def _group_failing_tests(body: dict[str, Any]) -> dict[str, list[str]]:
+    """The tests that the base branch was seen to fail, by the commit that broke them; "" where that is not known."""
+    mains = [
+        cause
+        for cause in body.get("causes") or ()
+        if isinstance(cause, dict)
+        and cause.get("verdict") == "main"
+        and cause.get("do") != "rebase"
+    ]
+    groups: dict[str, list[str]] = {}
+    for cause in mains:
+        ran = [run for run in cause.get("runs") or () if isinstance(run, dict)]
+        failed = [run.get("tests") or () for run in ran if run.get("where") == "base"]
+        since = str((cause.get("since") or {}).get("sha") or "")
+        groups.setdefault(since, []).extend(str(test) for named in failed for test in named if test)
+    return groups or {"": [str(test) for test in body.get("fail_on_base") or () if test]}
 
 
-def _name_failing_tests(document: ResultDocument) -> str:
-    """The first test that the base branch was seen to fail, and how many more; empty where none is known."""
-    causes = [cause for cause in document.body.get("causes") or () if isinstance(cause, dict)]
-    ran = [run for cause in causes for run in cause.get("runs") or () if isinstance(run, dict)]
-    failed = [run.get("tests") or () for run in ran if run.get("where") == "base"]
-    failed.append(document.body.get("fail_on_base") or ())
-    tests = list(dict.fromkeys(str(test) for named in failed for test in named if test))
+def _name_first(tests: Sequence[str]) -> str:
+    """The first of the tests, and how many more there are; empty where none is known."""
+    tests = list(dict.fromkeys(tests))
     if not tests:
         return ""
     more = f" (+{len(tests) - 1} more)" if len(tests) > 1 else ""

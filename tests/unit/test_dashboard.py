@@ -522,6 +522,38 @@ def test_a_base_branch_that_an_answer_saw_fail_needs_a_person_until_it_passes(
     assert "no red branch" not in shown, "branches without a schedule are not watched"
 
 
+def test_each_commit_that_broke_the_base_is_a_task_with_its_own_tests_and_draft(
+    store: Database,
+) -> None:
+    def cause(test: str, since: str, verdict: str = "main", do: str = "wait") -> dict[str, object]:
+        run = {"where": "base", "outcome": "fail", "tests": [test]}
+        found = {"sha": since * 40} if since else None
+        return {"verdict": verdict, "do": do, "since": found, "runs": [run]}
+
+    causes = [
+        cause("test_new", "", "change"),
+        cause("test_repaired", "a", do="rebase"),
+        cause("test_sum", ""),
+        cause("test_tax", "c"),
+        cause("test_fee", "c"),
+    ]
+    body = {"causes": causes, "base": "main", "verdict": "main", "seconds": 9.0}
+    store.save_document(ResultDocument("why", "o/r", 5, "s", "why/1", _NOW, body))
+    store.save(OpenRepair("o/r", "main", 8))
+    fix = {"outcome": "fixed", "title": "main", "opened": 8, "culprit": {"sha": "c" * 40}}
+    store.save_document(ResultDocument("fix", "o/r", None, "s", "fix/1", _NOW, fix))
+    tasks = list_open_tasks(store, _NOW, lambda _: True)
+    fail = "Tests fail on `main` too, not only in this pull request"
+    assert [(task.text, task.culprit, task.draft) for task in tasks] == [
+        (f"{fail}: test_sum", "", None),
+        (
+            f"{fail}, since `cccccccccccc`: test_tax (+1 more); review draft #8, which repairs it",
+            "c" * 40,
+            8,
+        ),
+    ]
+
+
 def test_a_culprit_on_the_default_branch_needs_a_person_until_the_same_search_finds_none(
     store: Database,
 ) -> None:
