@@ -314,7 +314,7 @@ class RevertProof(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class LastValidConfig(StateRecord):
-    """The last valid configuration of a repository, as YAML; it observes where a later, broken file asks for that."""
+    """The last valid configuration of a repository, as YAML; a comment before it says that a later, broken file asks to observe."""
 
     KEY = ("repo",)
     repo: str

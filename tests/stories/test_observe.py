@@ -93,6 +93,29 @@ def test_a_slip_elsewhere_in_the_file_lets_nothing_be_written(
     assert _shows_that_it_observes(story)
 
 
+@pytest.mark.parametrize(
+    ("valid", "origin"),
+    [("review: {max_comments: 3}\n", "the last valid file"), ("", "the defaults")],
+)
+def test_a_broken_file_that_no_longer_asks_to_observe_lets_regreen_write_again(
+    story: Story, valid: str, origin: str
+) -> None:
+    if valid:
+        story.configures(valid)
+        story.work()
+    issue = story.issue("How is it configured?")
+    for asked, is_observed in (("mode: observe\n", True), ("", False)):
+        story.configures(f"{asked}review: {{max_coments: 3}}\n")
+        story.says("alice", "/config", on=issue)
+        story.work()
+        assert _shows_that_it_observes(story) is is_observed
+        assert bool(issue.comments) is not is_observed
+    (said,) = issue.comments
+    assert f"Effective configuration, from {origin}" in said
+    assert "mode: act" in said
+    assert f"max_comments: {3 if valid else 5}" in said
+
+
 def test_a_branch_that_a_dead_job_left_stays_while_observed_and_goes_once_it_may(
     story: Story,
 ) -> None:
