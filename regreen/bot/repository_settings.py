@@ -27,8 +27,6 @@ from regreen.domain.state_records import LastValidConfig, MissingOrganisationCon
 
 ConfigSource = Literal["repository", "organisation", "defaults", "last valid"]
 _ASKS_TO_OBSERVE = re.compile(r"^mode[ \t]*:[ \t]*[\"']?observe\b", re.MULTILINE)
-_OBSERVED = "# observed: a later file with a fault asks for it"
-"""The line before what was last valid while a broken file asks to observe; alone where none was valid."""
 _MISSING_CACHE_TIME = timedelta(minutes=5)
 """How long an organisation that has no configuration is not asked for one again."""
 
@@ -67,20 +65,20 @@ def load(
     try:
         config = parse_repo_config(decoded)
     except ConfigError as error:
-        last = _find_last_valid(store, repository.full_name)
-        config = RepoConfig() if last is None else parse_repo_config(last)
-        kept = last
+        known = store.find(LastValidConfig, repo=repository.full_name)
+        valid = known.text if known else ""
+        config = parse_repo_config(valid)
         # a fault elsewhere in the file does not let Regreen write
-        if _ASKS_TO_OBSERVE.search(decoded):
+        is_observed = bool(_ASKS_TO_OBSERVE.search(decoded))
+        if is_observed:
             config = config.model_copy(update={"mode": "observe"})
-            kept = _OBSERVED if last is None else f"{_OBSERVED}\n{last}"
         elif "mode" not in config.model_fields_set:
             mode = _read_organisation_mode(repository, app, installation, store, now)
             config = config.model_copy(update={"mode": mode})
-        _keep_config(store, repository.full_name, kept)
-        source = "defaults" if last is None else "last valid"
-        return LoadedConfig(config, source, error.problems)
-    _keep_config(store, repository.full_name, decoded)
+        if known or is_observed:
+            _keep_config(store, LastValidConfig(repository.full_name, valid, is_observed))
+        return LoadedConfig(config, "last valid" if valid else "defaults", error.problems)
+    _keep_config(store, LastValidConfig(repository.full_name, decoded))
     if source == "repository" and "mode" not in config.model_fields_set:
         mode = _read_organisation_mode(repository, app, installation, store, now)
         config = config.model_copy(update={"mode": mode})
@@ -103,21 +101,10 @@ def _read_organisation_mode(
     return config.mode
 
 
-def _find_last_valid(store: Store, repo: str) -> str | None:
-    """The text of the repository's last valid file; None where none was valid."""
-    known = store.find(LastValidConfig, repo=repo)
-    if known is None or known.text == _OBSERVED:
-        return None
-    return known.text.removeprefix(f"{_OBSERVED}\n")
-
-
-def _keep_config(store: Store, repo: str, text: str | None) -> None:
+def _keep_config(store: Store, config: LastValidConfig) -> None:
     """Store what was last valid, only where it differs: every job reads the configuration."""
-    known = store.find(LastValidConfig, repo=repo)
-    if text is None:
-        store.remove(LastValidConfig, repo=repo)
-    elif known is None or known.text != text:
-        store.save(LastValidConfig(repo, text))
+    if store.find(LastValidConfig, repo=config.repo) != config:
+        store.save(config)
 
 
 def was_observed(store: Store, settings: Settings, repo: str) -> bool:
@@ -128,7 +115,7 @@ def was_observed(store: Store, settings: Settings, repo: str) -> bool:
 def _find_last_mode(store: Store, repo: str) -> Mode:
     for name in (repo, f"{repo.partition('/')[0]}/.github"):
         last = store.find(LastValidConfig, repo=name)
-        if last and last.text.startswith(_OBSERVED):
+        if last and last.observed:
             return "observe"
         try:
             config = parse_repo_config(last.text) if last else RepoConfig()

@@ -314,11 +314,12 @@ class RevertProof(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class LastValidConfig(StateRecord):
-    """The last valid configuration of a repository, as YAML; a comment before it says that a later, broken file asks to observe."""
+    """The last valid configuration of a repository, as YAML, "" where none was; `observed`: a later, broken file asks to observe."""
 
     KEY = ("repo",)
     repo: str
     text: str
+    observed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a job's end means, which was read from the words of its note before."""
+"""What a job's end means, which was read from the words of its note before; whether a broken file asks to observe."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -17,7 +17,9 @@ _WORDS = (
 
 
 def upgrade() -> None:
-    """Add the column, and fill it for the jobs that are kept."""
+    """Add the columns, and fill that of the jobs that are kept."""
+    observed = sa.Column("observed", sa.Boolean, nullable=False, server_default=sa.false())
+    op.add_column("last_valid_config", observed)
     op.add_column("jobs", sa.Column("outcome", sa.String(16), nullable=False, server_default=""))
     for outcome, words in _WORDS:
         op.execute(f"UPDATE jobs SET outcome = '{outcome}' WHERE {words}")  # noqa: S608 - no outside text
