@@ -47,14 +47,21 @@ from regreen.proofs.changed_tests import (
     list_changed_calls,
 )
 from regreen.reviewers.analyzers.vacuous_tests import ONLY_NOTICES_ERRORS
-from regreen.runs.capsule import Capsule, expect_runs, make_capsule
+from regreen.runs.capsule import (
+    Capsule,
+    SeenEnvironment,
+    expect_runs,
+    make_capsule,
+    observe_box,
+)
 from regreen.runs.test_runs import (
     STUCK_VARIABLE,
     CommandRun,
     find_regressed_tests,
     run_fresh,
+    run_in_box,
 )
-from regreen.runs.trial import Trial, prepare_environment
+from regreen.runs.trial import Trial, open_box, prepare_environment
 from regreen.secrets.markdown_sanitizer import count_noun
 
 # What a pull request says of itself, and what its own diff does to the tests that guard the project.
@@ -272,6 +279,7 @@ class _Proof:
         self.done: dict[str, TestProof] = {}
         self._runner: FileTestTools | None = None
         self.capsule: Capsule | None = None
+        self._seen: dict[str, SeenEnvironment] = {}
         self._candidates: list[tuple[TriedMutant, Candidate]] = []
         self.mutants: tuple[TriedMutant, ...] = ()
         self.noticed: set[str] = set()
@@ -327,7 +335,13 @@ class _Proof:
         trial = self._make_trial(self.parts.tests, self.overlay, self.job.base)
         try:
             return make_capsule(
-                "prove", trial, self.job.base, expect_runs(runs), git=self.git, sandbox=self.sandbox
+                "prove",
+                trial,
+                self.job.base,
+                expect_runs(runs),
+                git=self.git,
+                sandbox=self.sandbox,
+                seen=self._seen,
             )
         except UserError as error:
             self.say(f"no capsule was made: {error}")
@@ -341,16 +355,16 @@ class _Proof:
         tests: Sequence[ChangedTest],
         overlay: Mapping[str, bytes],
         env: PreparedEnv | None = None,
+        *,
+        observe: bool = False,
     ) -> CommandRun:
-        run = run_fresh(
-            self._make_trial(tests, overlay, rev),
-            rev,
-            git=self.git,
-            sandbox=self.sandbox,
-            env=env,
-            listeners=() if self._runner else TEST_LISTENERS,
-            cancel=self.cancel,
-        )
+        trial = self._make_trial(tests, overlay, rev)
+        listeners = () if self._runner else TEST_LISTENERS
+        engine, cancel = self.sandbox, self.cancel
+        with open_box(trial, rev, git=self.git, sandbox=engine, env=env, cancel=cancel) as box:
+            if observe and env is not None:
+                self._seen[env.key] = observe_box(box, trial)
+            run = run_in_box(box, trial, listeners=listeners, cancel=cancel)
         if self._runner is None:
             return run
         titles: dict[str, list[str]] = {}
@@ -431,10 +445,17 @@ class _Proof:
         with ContextThreadPool(2 * len(sides)) as pool:
             submitted = [
                 [
-                    pool.submit(self._run, rev, tests, overlay, env)
+                    pool.submit(
+                        self._run,
+                        rev,
+                        tests,
+                        overlay,
+                        env,
+                        observe=again and rev == self.job.base,
+                    )
                     for (rev, overlay), env in zip(sides, environments, strict=True)
                 ]
-                for _ in range(2)
+                for again in (False, True)
             ]
             return [[run.result() for run in runs] for runs in submitted]
 

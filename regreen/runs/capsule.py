@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -162,7 +162,16 @@ def observe_environment(
         OutsideError: the sandbox engine failed.
     """
     with open_box(trial, rev, git=git, sandbox=sandbox, env=env) as box:
-        result = box.run(_PROBE_ARGV, timeout=60, env=dict(trial.env))
+        return observe_box(box, trial)
+
+
+def observe_box(box: Box, trial: Trial) -> SeenEnvironment:
+    """What an open box for the trial holds. Ask before the trial's command runs, which may change it.
+
+    Raises:
+        OutsideError: the sandbox engine failed.
+    """
+    result = box.run(_PROBE_ARGV, timeout=60, env=dict(trial.env))
     granted = tuple(
         (name, float(value))
         for name, value in {**asdict(trial.limits), "timeout": trial.timeout}.items()
@@ -189,6 +198,7 @@ def make_capsule(
     *,
     git: Git,
     sandbox: Sandbox,
+    seen: Mapping[str, SeenEnvironment] | None = None,
 ) -> Capsule:
     """The capsule of some runs of one trial at one commit; credentials in it are hidden.
 
@@ -199,6 +209,7 @@ def make_capsule(
         expected: what was seen there.
         git: the repository.
         sandbox: where it ran: what a box for it holds is looked up.
+        seen: what boxes were observed to hold, by the key of their environment.
 
     Raises:
         UserError: it would be larger than `MAX_CAPSULE_BYTES`, or its environment cannot be made again.
@@ -210,7 +221,9 @@ def make_capsule(
         raise UserError(message)
     spec = make_env_spec(trial, rev, git=git)
     env = sandbox.prepare(spec, git.archive(rev, laid))
-    environment = observe_environment(trial, rev, git=git, sandbox=sandbox, env=env)
+    environment = (seen or {}).get(env.key) or observe_environment(
+        trial, rev, git=git, sandbox=sandbox, env=env
+    )
     signature = expected.signature
     if signature is not None:
         shorter = (signature.tests[:_MAX_SIGNATURE_TESTS], signature.says[:_MAX_SIGNATURE_TESTS])
