@@ -254,8 +254,28 @@ def _swallow_all(node: ast.FunctionDef) -> None:
     node.body = [_swallow(node.body)]
 
 
-def _skip(node: ast.FunctionDef) -> None:
-    node.body = [*ast.parse("import pytest\npytest.skip('not now')").body, *node.body]
+class _InsertBody(ast.NodeTransformer):
+    def __init__(self, body: list[ast.stmt]) -> None:
+        self.body = body
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return self.body if ast.unparse(node) == "BODY" else node
+
+
+def _wrap(text: str) -> Callable[[ast.FunctionDef], None]:
+    """The body of the test in the place of `BODY`, below other statements."""
+
+    def change(node: ast.FunctionDef) -> None:
+        node.body = _InsertBody(node.body).visit(ast.parse(text)).body
+
+    return change
+
+
+def _start_with(text: str) -> Callable[[ast.FunctionDef], None]:
+    def change(node: ast.FunctionDef) -> None:
+        node.body = [*ast.parse(text).body, *node.body]
+
+    return change
 
 
 def _test_another(node: ast.FunctionDef) -> None:
@@ -267,10 +287,19 @@ WAYS: dict[str, Callable[[ast.FunctionDef], None]] = {
     "always true": _by_assertion("assert {left} == {right} or True", "assert ({test}) or True"),
     "computed": _by_assertion("expected = {left}\nassert {left} == expected", "assert bool({test}) or not ({test})"),
     "assert True": _by_assertion("{left}\nassert True", "{test}\nassert True"),
-    "skipped": _skip,
+    "skipped": _start_with("import pytest\npytest.skip('not now')"),
     "swallowed": _swallow_all,
     "another function": _test_another,
     "mocked": _by_assertion("from unittest import mock\nassert mock.Mock(return_value={right})() == {right}", "pass"),
+    "expected to fail": _start_with("import pytest\npytest.xfail('known')"),
+    "returns first": _start_with("if len('ab') == 2:\n    return"),
+    "never called": _wrap("def check():\n    BODY\nassert callable(check)"),
+    "empty loop": _wrap("for _ in []:\n    BODY"),
+    "another system": _wrap("import sys\nif sys.platform == 'aix':\n    BODY"),
+    "suppressed": _wrap("import contextlib\nwith contextlib.suppress(Exception):\n    BODY"),
+    "printed": _wrap("try:\n    BODY\nexcept Exception as error:\n    print(error)"),
+    "type alone": _by_assertion("result = {left}\nassert isinstance(result, type(result))", "result = {test}\nassert isinstance(bool(result), bool)"),
+    "its own literal": _by_assertion("assert {right} == {right}", "assert ({test}) in (True, False) or ({test}) is not None"),
 }  # fmt: skip
 
 
