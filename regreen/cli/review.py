@@ -22,6 +22,7 @@ from regreen.cli.options import (
     env_option,
     find_merge_base,
     format_option,
+    keep_capsule,
     load_config_at,
     parse_variables,
     quiet_option,
@@ -195,6 +196,7 @@ def command(
             exact=post or "GITHUB_ACTIONS" in os.environ,
             asked=wants_tests,
             limit=limit,
+            repo=repo or Path(),
         )
     run = tests.completed if tests and wants_tests else None
     job = ReviewJob(
@@ -418,6 +420,7 @@ class LocalTests:
     exact: bool
     asked: bool
     limit: TimeLimit
+    repo: Path = Path()
     document: dict[str, object] | None = None
 
     @cached_property
@@ -462,7 +465,9 @@ class LocalTests:
             return ClaimTests(
                 reason="no sandbox works here, and the code of a change runs nowhere else"
             )
-        return ClaimTests(done.trial, self.sandbox, done.reason_unready, done.doubt)
+        # what a runner of CI keeps is gone with it
+        keep = None if self.exact else partial(keep_capsule, repo=self.repo)
+        return ClaimTests(done.trial, self.sandbox, done.reason_unready, done.doubt, keep)
 
 
 def _choose_sandbox(kind: str | None, *, exact: bool) -> Sandbox | None:

@@ -32,6 +32,7 @@ from regreen.domain.repo_config import RepoConfig
 from regreen.isolation import DEFAULT_LIMITS, Budget, ChildLimits, run_in_child
 from regreen.reviewers.calibration import PRIOR_WEIGHTS, Weights
 from regreen.reviewers.scope import MAX_FILE_BYTES
+from regreen.runs.capsule import KeepCapsule
 from regreen.runs.trial import Trial
 
 _R = TypeVar("_R")
@@ -118,12 +119,16 @@ class _ReadCache:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTests:
-    """How and where the test of a claim runs; `reason` is why none can, `doubt` why one may fail for its environment."""
+    """How and where the test of a claim runs; `reason` is why none can, `doubt` why one may fail for its environment.
+
+    `keep` stores what repeats a proof; None where nobody could fetch it.
+    """
 
     trial: Trial | None = None
     sandbox: Sandbox | None = None
     reason: str = ""
     doubt: str = ""
+    keep: KeepCapsule | None = None
 
 
 @dataclass(frozen=True)

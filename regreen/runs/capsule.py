@@ -26,7 +26,7 @@ from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import Trial, constrain_versions, make_env_spec, open_box
 from regreen.secrets.redaction import HIDDEN_MARK, redact_secrets
 
-CapsuleKind = Literal["why", "prove", "fix", "bisect", "claim", "flaky"]
+CapsuleKind = Literal["why", "prove", "fix", "bisect", "claim"]
 CapsuleOutcome = Literal["pass", "fail", "infra"]
 
 MAX_CAPSULE_BYTES = 64 * 1024

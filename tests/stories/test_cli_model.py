@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -43,16 +45,19 @@ def script(asked: Json) -> Answer:
     return Use("report", {"about": "Halves.", "findings": [CLAIM]})
 
 
+def home(repo: Repository) -> dict[str, str]:
+    return {"HOME": str(repo.root.parent), "REGREEN_HOME": str(repo.root.parent / "regreen")}
+
+
 def review(repo: Repository, endpoint: ScriptedModel, *args: str) -> str:
-    env = ENV | {
-        "HOME": str(repo.root.parent),
-        "REGREEN_HOME": str(repo.root.parent / "regreen"),
-        "ANTHROPIC_BASE_URL": endpoint.url,
-        "ANTHROPIC_API_KEY": "scripted",
-    }
+    key = {"ANTHROPIC_BASE_URL": endpoint.url, "ANTHROPIC_API_KEY": "scripted"}
+    return regreen(repo.root, "review", *args, env=home(repo) | key)
+
+
+def regreen(folder: Path, *args: str, env: dict[str, str]) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "regreen", "review", *args],
-        cwd=repo.root, env=env, capture_output=True, text=True, check=False, timeout=250,
+        [sys.executable, "-m", "regreen", *args],
+        cwd=folder, env=ENV | env, capture_output=True, text=True, check=False, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -87,5 +92,13 @@ def test_a_claim_is_tested_in_the_sandbox_with_nothing_configured(repo: Reposito
     assert (found["signals"]["proof"], proof["kind"]) == ("proven", "test")
     assert TEST in proof["excerpt"] + "\n"
     assert "git switch" in proof["command"]
+    sides = dict(re.findall(r"(?m)^# repeat it (\w+) .*: regreen (replay .*)$", proof["excerpt"]))
+    assert list(sides) == ["with", "before"]
+    clone = repo.root.parent / "clone"
+    subprocess.run(["git", "clone", "-q", repo.root, clone], check=True)
+    for side, ended in (("with", "fail"), ("before", "pass")):
+        answer = regreen(clone, *shlex.split(sides[side]), "--format", "json", env=home(repo))
+        assert json.loads(answer)["verdict"] == "same", answer
+        assert json.loads(answer)["expected"]["outcome"] == ended
     assert "assert 2.0 == 3" in proof["head"]
     assert "1 passed" in proof["base"]

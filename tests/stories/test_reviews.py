@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -11,8 +12,11 @@ from regreen_playground.model import Answer, Use
 from regreen_playground.things import Json, Upload
 
 from regreen.bot.open_tasks import list_open_tasks
+from regreen.domain.state_records import StoredCapsule
 from tests.stories.conftest import Tell
 from tests.stories.story import REPO, Story, shown_job, shown_page
+from tests.stories.test_cli_model import AFTER, BEFORE
+from tests.stories.test_cli_model import script as claim_script
 from tests.stories.test_fixes import needs_sandbox
 
 FAULT = {
@@ -320,6 +324,27 @@ def test_a_repository_that_does_not_want_it_uploads_nothing(story: Story) -> Non
     story.pull(FAULT)
     story.work()
     assert story.state.repository("acme/shop").uploads == []
+
+
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_claim_that_a_test_proves_says_how_both_runs_are_repeated(tell: Tell) -> None:
+    story = tell(claim_script)
+    story._settings = story._settings.model_copy(update={"public_url": "https://regreen.example"})
+    story.restart()
+    story.configures(
+        'tests: {setup: "pip install -q pytest", command: "python -m pytest -q"}\n'
+        "review: {dimensions: [correctness]}\n"
+    )
+    story.commits({"a.py": BEFORE})
+    pull = story.pull({"a.py": AFTER})
+    story.work()
+    (remark,) = [text for *_, text in pull.remarks if "divides by three" in text]
+    repeats = re.findall(r"(?m)^# repeat it (\w+) .*: regreen replay (\w{64})\.json ", remark)
+    assert [side for side, _ in repeats] == ["with", "before"]
+    kept = [story.regreen.store.find_all(StoredCapsule, digest=digest) for _, digest in repeats]
+    ends = [json.loads(one.text)["capsule"]["expected"] for (one,) in kept]
+    assert [(end["outcome"], end["times"]) for end in ends] == [("fail", 2), ("pass", 1)]
 
 
 def test_a_linked_issue_is_part_of_what_the_change_means_to_do(tell: Tell) -> None:

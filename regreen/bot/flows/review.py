@@ -419,7 +419,8 @@ class _ReviewFlow:
         if tests is None:
             return ClaimTests(reason=no_tests)
         sandbox = self._desk.sandbox_or_none()
-        return ClaimTests(tests.trial, sandbox, tests.reason_unready, tests.doubt)
+        keep = partial(self._desk.store_capsule, self._repository, fetch=self._pull.fetch_command)
+        return ClaimTests(tests.trial, sandbox, tests.reason_unready, tests.doubt, keep)
 
     def _find_tests(self, *, asked_by: str) -> tuple[CompletedTrial | None, str]:
         """How the tests run, and why they are not run; "" where they are."""

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -61,6 +61,8 @@ from regreen.reviewers.model.verify import (
     make_question,
     verification_code,
 )
+from regreen.runs.capsule import KeepCapsule, expect_runs, make_capsule
+from regreen.runs.test_runs import CommandRun
 from regreen.runs.trial import Trial, open_box
 from regreen.secrets.markdown_sanitizer import count_noun
 
@@ -141,6 +143,7 @@ class _Bench:
     plain: bool = False
     doubt: str = ""
     sent: tuple[SentPart, ...] = ()
+    keep: KeepCapsule | None = None
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -214,7 +217,7 @@ class ClaimTester:
             self.missing = tests.reason or "there is no sandbox"
             return None
         trial = replace(tests.trial, timeout=_TEST_SECONDS)
-        bench = _Bench(trial, context.git, tests.sandbox, doubt=tests.doubt)
+        bench = _Bench(trial, context.git, tests.sandbox, doubt=tests.doubt, keep=tests.keep)
         files = context.run_isolated(_find_tests_of_change)
         first = self._try_bench(bench, files)
         if (completed := add_missing_pytest(trial, first.stdout + first.stderr)) is not None:
@@ -327,7 +330,12 @@ class ClaimTester:
             "proven" if base.passed and _count_outcomes(base)["passed"] else "red_on_head"
         )
         as_before = _failure_lines(base) == _failure_lines(head) != []
-        evidence = replace(evidence, base=_describe_outcome(base))
+        repeat = ""
+        if proof == "proven" and bench.keep is not None:
+            seen = {context.head: [head, again], context.merge_base: [base]}
+            repeat = "".join(self._keep_runs(bench, bench.keep, test.code, seen))
+        shown = f"{repeat}{evidence.excerpt}"
+        evidence = replace(evidence, excerpt=shown, base=_describe_outcome(base))
         before = "in the same way" if as_before else f"otherwise: {_describe_outcome(base)}"
         reason = (
             ""
@@ -344,15 +352,36 @@ class ClaimTester:
         revs = f"{self._context.head[:12]} {self._context.merge_base[:12]}"
         return f"for commit in {revs}; do git switch -q --detach $commit && {' '.join(bench.command)}; done"
 
+    def _keep_runs(
+        self, bench: _Bench, keep: KeepCapsule, code: str, seen: Mapping[str, Sequence[RunResult]]
+    ) -> Iterator[str]:
+        """For each commit a comment of Python with the command that repeats its runs."""
+        trial = _lay_test(bench, code)
+        for rev, results in seen.items():
+            expected = expect_runs([CommandRun(result) for result in results])
+            try:
+                made = make_capsule(
+                    "claim", trial, rev, expected, git=bench.git, sandbox=bench.sandbox
+                )
+            except UserError as error:
+                self._context.report_progress(f"no capsule was made: {error}")
+                continue
+            if command := keep(made):
+                yield f"# {_SIDES[rev == self._context.merge_base]}: {command}\n"
+
     def _run(
         self, bench: _Bench, code: str, rev: str, files: Mapping[str, bytes] = MappingProxyType({})
     ) -> RunResult:
-        trial = replace(
-            bench.trial,
-            command=bench.command,
-            overlay={**bench.trial.overlay, **files, TEST_PATH: code.encode("utf-8", "replace")},
-        )
-        return _run_trial(self._context, bench, trial, rev)
+        return _run_trial(self._context, bench, _lay_test(bench, code, files), rev)
+
+
+_SIDES = ("repeat it with this change", "repeat it before the change")
+
+
+def _lay_test(bench: _Bench, code: str, files: Mapping[str, bytes] = MappingProxyType({})) -> Trial:
+    """How the test of a claim runs, with other files in the place of the commit's own."""
+    laid = {**bench.trial.overlay, **files, TEST_PATH: code.encode("utf-8", "replace")}
+    return replace(bench.trial, command=bench.command, overlay=laid)
 
 
 def _run_trial(context: ReviewContext, bench: _Bench, trial: Trial, rev: str) -> RunResult:
