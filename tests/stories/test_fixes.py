@@ -336,6 +336,34 @@ def test_a_repair_that_an_issue_asked_for_is_approved_there(story: Story) -> Non
     assert [patch.raw.base_ref for patch in story.pulls] == ["main"]
 
 
+@needs_sandbox
+@pytest.mark.sandbox
+def test_a_repair_in_an_issue_is_of_what_was_bisected_there(story: Story) -> None:
+    story.configures("review: {enabled: false}\nfix: {on: [command]}\n")
+    test = "import unittest, rate\n\n\nclass R(unittest.TestCase):\n    def test_rate(self):\n        self.assertEqual(rate.RATE, 3)\n"
+    story.commits({"rate.py": "RATE = 3\n", "test_rate.py": test}, message="Add a rate")
+    story.commits({"rate.py": "RATE = 4\n"}, message="Raise the rate")
+    red = {".github/workflows/ci.yml": _WORKFLOW, "shop/bulk.py": "import os\n\nBULK = 100\n"}
+    _ci_fails(story, story.commits(red, message="Lint"))
+    command = "python -m unittest -q test_rate"
+    issue, other = story.issue("The rate is wrong"), story.issue("CI is red")
+    story.says("alice", f'/bisect test="{command}"', on=issue)
+    story.work()
+    for asked in (issue, other):
+        story.says("alice", "/fix", on=asked)
+        story.work()
+    check, lint = story.pulls
+    assert (check.raw.base_ref, lint.raw.base_ref) == ("main", "main")
+    assert check.body.startswith(
+        f"`{command}` fails on the branch `main` (for #{issue.raw.number})"
+    )
+    assert "The patch changes `rate.py` (" in check.body
+    assert "The patch changes `shop/bulk.py` (" in lint.body
+    first, second = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert first.text.endswith(f"; review draft #{check.number}, which repairs it")
+    assert second.text == "Review the draft that repairs `main`"
+
+
 @pytest.mark.slow
 @needs_sandbox
 @pytest.mark.sandbox

@@ -49,12 +49,16 @@ _QUIET_OUTCOMES = frozenset({"fixed", "already_green"})
 
 @dataclass(frozen=True)
 class _FixTarget:
-    """What to repair: a commit, its branch, and its pull request if there is one, or the issue that asked for it."""
+    """What to repair: a commit, its branch, and its pull request if there is one, or the issue that asked for it.
+
+    `command` is what the issue was bisected with: its own failure, whatever else is red on the branch.
+    """
 
     branch: str
     sha: str
     pull: PullRequest | None
     issue: int | None = None
+    command: str = ""
 
     @property
     def number(self) -> int | None:
@@ -69,12 +73,18 @@ class _FixTarget:
         return self.pull.fetch_command if self.pull else ""
 
     @property
+    def repaired(self) -> str:
+        """What a draft is remembered to repair: the branch, or an issue's own command on it."""
+        return f"{self.branch} for #{self.issue}" if self.command else self.branch
+
+    @property
     def fix_branch(self) -> str:
         """Our branch for this target: always the same name, so that an existing pull request is found again."""
         if self.pull is not None:
             return f"{BRANCH_PREFIX}fix-{self.pull.number}"
-        plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in self.branch)[:40]
-        return f"{BRANCH_PREFIX}fix-{plain}-{hashlib.sha256(self.branch.encode()).hexdigest()[:8]}"
+        name = self.repaired
+        plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)[:40]
+        return f"{BRANCH_PREFIX}fix-{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def fix_failed_check(services: Services, job: Job, event: CheckFailed) -> str:
@@ -123,7 +133,7 @@ def fix_on_request(services: Services, job: Job, ask: FixAsk) -> str:
     flow = _FixFlow(
         services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
-    run = _find_latest_failed_run(github, target)
+    run = None if target.command else _find_latest_failed_run(github, target)
     try:
         note = flow.run(run, asked_by=ask.asked_by, hint=ask.hint, reply=reply)
     except Cancelled:
@@ -155,7 +165,9 @@ def publish_approved(
         late = messages.describe_late_approval(login, services.clock.now(), pull.head_sha)
         settle_waiting_patches(github, services.store, pull.number, late, on_pull=True)
         return messages.approval_too_late(pending.sha, pull.head_sha)
-    target = _FixTarget(pending.branch, pending.sha, pull)
+    issue = int(place) if pull is None and place.isdecimal() else None
+    command = _find_bisected_command(services.store, where.repo, issue)
+    target = _FixTarget(pending.branch, pending.sha, pull, issue, command)
     flow = _FixFlow(
         services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
@@ -465,6 +477,7 @@ class _FixFlow:
             rev=self._target.sha,
             base=self._trusted_revision(),
             minutes=_MAX_MINUTES,
+            command=self._target.command,
             asked_by=asked_by,
         )
         name, url = (run.name, run.html_url) if run else ("the tests", "")
@@ -574,7 +587,7 @@ class _FixFlow:
         body = customs.adapt_body(body, git.changed_paths(commit))
         self._job.check_cancelled()
         repo = self._repository.full_name
-        note = services.store.find(OpenRepair, repo=repo, branch=target.branch)
+        note = services.store.find(OpenRepair, repo=repo, branch=target.repaired)
         opened = next(iter(self._github.pulls(head=target.fix_branch)), None)
         if opened is not None and note is not None and note.draft and not opened.draft:
             msg = f"#{opened.number} is no draft any more, so it was left as it is"
@@ -597,9 +610,9 @@ class _FixFlow:
                 head=target.fix_branch, base=target.branch, title=title, body=body, draft=True
             )
             note = OpenRepair(
-                repo, target.branch, opened.number, opened.draft, _pull_digest(opened)
+                repo, target.repaired, opened.number, opened.draft, _pull_digest(opened)
             )
-        note = note or OpenRepair(repo, target.branch, opened.number)
+        note = note or OpenRepair(repo, target.repaired, opened.number)
         branches.release_branch(services, self._github.repo, opened)
         services.store.save(replace(note, number=opened.number, workflow=self.workflow))
         if target.number is not None and self.workflow:
@@ -655,7 +668,7 @@ class _FixFlow:
                 body={
                     "version": 1,
                     **asdict(fix),
-                    "title": pull.title if pull else self._target.branch,
+                    "title": pull.title if pull else self._target.repaired,
                     "author": pull.author if pull else "",
                     "opened": opened,
                     "observed": is_observed(self._github),
@@ -698,7 +711,17 @@ def _target_from_request(
         return _FixTarget(pull.head_ref, pull.head_sha, pull)
     git = services.mirrors.fetch(github, repository)
     branch = repository.default_branch
-    return _FixTarget(branch, git.resolve(branch), None, issue=ask.number)
+    command = _find_bisected_command(services.store, repository.full_name, ask.number)
+    return _FixTarget(branch, git.resolve(branch), None, ask.number, command)
+
+
+def _find_bisected_command(store: Store, repo: str, issue: int | None) -> str:
+    """The command that the newest bisection in an issue saw fail; "" without one."""
+    if issue is None:
+        return ""
+    known = store.documents(kind="bisect", repo=repo, number=issue, limit=1)
+    seen = (one.body["command"] for one in known if one.body["outcome"] != "not_reproduced")
+    return next(seen, "")
 
 
 def _find_latest_failed_run(github: GitHub, target: _FixTarget) -> WorkflowRun | None:
