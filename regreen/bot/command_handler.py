@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
@@ -543,13 +544,16 @@ class CommandHandler:
             kinds=_RETRIED_KINDS,
             repo=event.where.repo,
             number=event.number,
-            limit=1,
+            limit=_MAX_RETRIED_JOBS,
         )
         if not past:
             return messages.nothing_to_retry()
-        (last,) = past
-        self._desk.order(make_orders(deserialize_work(last.event), f"retry/{job.record.id}"))
-        return messages.job_retried(last.kind)
+        last = past[0]
+        again = [last, *(one for one in past[1:] if _was_stopped_together(one, last))]
+        for at, one in enumerate(again):
+            order = f"retry/{job.record.id}{f'/{at}' if at else ''}"
+            self._desk.order(make_orders(deserialize_work(one.event), order))
+        return messages.jobs_retried([one.kind for one in again])
 
     def _judge_finding(self, context: _CommandContext, command: Command) -> str:
         """Dismiss a finding, or take its dismissal back."""
@@ -656,6 +660,18 @@ class CommandHandler:
         return CommandReply(
             context.github, self._desk.store, context.event.number, ref, context.job.record.id
         )
+
+
+_MAX_RETRIED_JOBS = 5
+_ONE_CANCEL = timedelta(minutes=5)
+"""Jobs that one `/cancel` stopped have ended within this time."""
+
+
+def _was_stopped_together(job: JobRecord, last: JobRecord) -> bool:
+    """Whether one `/cancel` stopped both."""
+    if last.state != "cancelled" or (job.state, job.note) != (last.state, last.note):
+        return False
+    return bool(job.ended and last.ended and abs(last.ended - job.ended) <= _ONE_CANCEL)
 
 
 _RETRIED_KINDS: tuple[JobKind, ...] = ("review", "fix", "bisect", "why", "prove")

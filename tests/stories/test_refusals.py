@@ -88,7 +88,20 @@ def test_a_cancelled_review_is_tried_again_when_asked(story: Story) -> None:
     story.says("alice", "/retry", on=pull)
     story.work()
     assert list(pull.checks) == ["Regreen"]
-    assert pull.comments == ["> `/retry`\n\nRunning the review again."]
+    assert pull.comments == ["> `/retry`\n\nRunning again: the review."]
+
+
+def test_what_one_cancel_stopped_is_run_again_together(story: Story) -> None:
+    pull = story.pull(draft=True)
+    story.work()
+    story.says("alice", "/why\n/prove", on=pull)
+    story.says("alice", "/cancel", on=pull)
+    story.work()
+    story.says("alice", "/retry", on=pull)
+    story.work()
+    assert pull.comments[-1] == "> `/retry`\n\nRunning again: the proof, the search for a cause."
+    asked = [job.kind for job in story.regreen.store.jobs(repo=REPO) if "/retry" in job.id]
+    assert sorted(asked) == ["prove", "why"]
 
 
 def test_there_may_be_nothing_to_retry_or_to_cancel(story: Story) -> None:

@@ -22,8 +22,8 @@ from regreen.bot.messages.command_replies import fork_approved as fork_approved
 from regreen.bot.messages.command_replies import help_text as help_text
 from regreen.bot.messages.command_replies import job_cancelled as job_cancelled
 from regreen.bot.messages.command_replies import job_failed as job_failed
-from regreen.bot.messages.command_replies import job_retried as job_retried
 from regreen.bot.messages.command_replies import jobs_cancelled as jobs_cancelled
+from regreen.bot.messages.command_replies import jobs_retried as jobs_retried
 from regreen.bot.messages.command_replies import model_missing as model_missing
 from regreen.bot.messages.command_replies import nothing_to_approve as nothing_to_approve
 from regreen.bot.messages.command_replies import nothing_to_retry as nothing_to_retry

@@ -61,9 +61,9 @@ def nothing_to_retry() -> str:
     return "No job failed or was cancelled here, so there is nothing to retry."
 
 
-def job_retried(kind: str) -> str:
-    """`/retry` has restarted a job."""
-    return f"Running the {kind} again."
+def jobs_retried(kinds: Sequence[str]) -> str:
+    """`/retry` has restarted jobs of these kinds."""
+    return f"Running again: {', '.join(_JOB_NAMES.get(kind, 'other work') for kind in kinds)}."
 
 
 def model_missing(request: str) -> str:
