@@ -38,7 +38,7 @@ from regreen.fixers.recipes.named_edits import (
     write_failures,
 )
 from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
-from regreen.fixers.recipes.renamed_definitions import follow_change
+from regreen.fixers.recipes.renamed_definitions import follow_change, repeat_edits
 from regreen.fixers.recipes.small_edits import propose_small_edits
 from regreen.fixers.recipes.tool_output import (
     find_compiler_remedies,
@@ -302,6 +302,7 @@ class RecipeRung:
                     yield from propose(case, files, read, tools)
                 except AnalysisFailed as error:
                     self.troubles.append(f"the manifests could not be read: {error}")
+        yield from self._propose_repeated_edits(case)
         yield from self._propose_small_edits(case, read)
 
     def _propose_forgotten_callers(self, case: RepairCase) -> Iterator[Proposal]:
@@ -338,6 +339,26 @@ class RecipeRung:
                 case, followed.texts, words, cause, asks if followed.is_guess else None
             )
             yield replace(proposal, culprit=culprit)
+
+    def _propose_repeated_edits(self, case: RepairCase) -> Iterator[Proposal]:
+        """What a commit wrote elsewhere, written where it left the old."""
+        files = {entry.path for entry in case.git.tree(case.rev)}
+        places = find_named_lines(case.output, case.before.failures, files)
+        try:
+            find = partial(repeat_edits, is_asserted=bool(_ASSERTION.search(case.output)))
+            edits = run_in_child(find, case.git, case.rev, case.base, case.output, places)
+        except AnalysisFailed as error:
+            self.troubles.append(f"what a commit left out could not be looked for: {error}")
+            return
+        for made in [] if self._found else edits:
+            culprit = GuiltyCommit.read_commit(case.git, made.culprit)
+            cause = f"{made.culprit[:12]} ({culprit.subject}) left places as they were"
+            words = f"wrote {made.summary} there too"
+            asks = "another reading is possible: look whether this is what the change means"
+            proposal = self._make_rename_proposal(case, made.texts, words, cause, asks)
+            yield replace(proposal, culprit=culprit)
+            if self._found:
+                return
 
     def _find_named_edits(
         self, case: RepairCase, files: list[str], read: ReadText
