@@ -427,6 +427,24 @@ def test_a_test_is_not_made_to_ask_for_what_a_commit_writes_now(tmp_path: Path) 
     assert repeat_edits(repository.open(), rev, None, said, places, is_asserted=True) == []
 
 
+def test_an_assertion_that_shows_one_of_two_values_names_no_exchange(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": 'RELEASE = "1.2.0"\n', "setup.cfg": "version = 1.2.0\n"})
+    rev = repository.commit("raise it", {"a.py": 'RELEASE = "1.3.0"\n'})
+    said = "E   AssertionError: '1.3.0' is not what the server answers"
+    assert repeat_edits(repository.open(), rev, None, said, {}, is_asserted=True) == []
+
+
+def test_data_are_tried_before_code_that_has_the_same_word(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    others = {"a.py": "def send(mail):\n    return mail\n", "people.json": '{"mail": 1}\n'}
+    repository.commit("start", {"read.py": 'row["mail"]\n', **others})
+    rev = repository.commit("name it", {"read.py": 'row["address"]\n'})
+    found = repeat_edits(repository.open(), rev, None, "KeyError: 'address'", {}, is_asserted=False)
+    tried = [set(one.texts) for one in found]
+    assert tried == [{"people.json"}, {"a.py"}, {"a.py", "people.json"}]
+
+
 def test_of_a_file_that_the_commit_changed_the_named_lines_alone_are(tmp_path: Path) -> None:
     text = "def ask({0}=1):\n    return {0}\n\n\ndef wait(wait=2):\n    return {1}(wait=wait)\n"
     repository = Repository(tmp_path / "repo")
