@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_source, is_test, is_vendored
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import Definition, read_outline
@@ -466,7 +467,9 @@ def repeat_edits(
                 != text
             }
             # data and texts are seldom named where what reads them fails
-            others = sorted(edited.keys() - named.keys(), key=lambda path: (is_source(path), path))
+            others = sorted(
+                edited.keys() - named.keys(), key=lambda path: (has_outline(path), path)
+            )
             scopes = [edited.keys() & named.keys(), *({path} for path in others), edited.keys()]
             words = f"{new.strip()} instead of {old.strip()}"
             for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
