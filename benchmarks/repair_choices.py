@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks import (
     caller_cases,
     mechanical_cases,
+    mechanical_eleventh_cases,
     mechanical_more_cases,
     mechanical_unseen_cases,
 )
@@ -42,6 +43,7 @@ SETS = {
     "mechanical-eighth": mechanical_unseen_cases.EIGHTH,
     "mechanical-ninth": mechanical_unseen_cases.NINTH,
     "mechanical-tenth": mechanical_unseen_cases.TENTH,
+    "mechanical-eleventh": mechanical_eleventh_cases.ELEVENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
@@ -72,7 +74,10 @@ def run(case: Choice, given: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         repo = Path(folder) / "repo"
         commit(repo, {**START, **case.start}, "Start")
-        commit(repo, {"NEWS.txt": "first\n"}, "Say something")
+        for message, files in getattr(
+            case, "history", (("Say something", {"NEWS.txt": "first\n"}),)
+        ):
+            commit(repo, files, message)
         commit(repo, case.culprit, case.message)
         commit(repo, case.later, "Note")
         argv = [
