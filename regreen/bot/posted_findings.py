@@ -72,14 +72,26 @@ class PostedFindings:
         dismissed = self.dismissed_names()
         return [finding for name, finding in self.load_posted().items() if name not in dismissed]
 
-    def review_memory(self, *, full: bool) -> ReviewMemory:
-        """What a review must know; `full`: as if nothing had been posted. Dismissed findings stay dismissed."""
+    def find_shown(self, github: GitHub, head: str) -> set[str]:
+        """The findings with an open thread on the pull request, if its newest review was of this head; else none."""
+        newest = self._store.documents(kind="review", repo=self._repo, number=self._number, limit=1)
+        if not newest or newest[0].body.get("head") != head:
+            return set()
+        threads = [t for t in github.threads(self._number) if t.comments and not t.resolved]
+        return {
+            name
+            for name in self.load_posted()
+            if any(has_marker(t.comments[0].body, "finding", name) for t in threads)
+        }
+
+    def review_memory(self, *, full: bool, shown: Collection[str] = ()) -> ReviewMemory:
+        """What a review must know; `full`: as if only what is `shown` had been posted. Dismissed findings stay dismissed."""
         posted, dismissed = self.load_posted(), self.dismissed_names()
         remembered = {k: p for k, p in posted.items() if k in dismissed or not full}
         # a place that several findings share names the dismissed one: the review is asked for it first
         ordered = sorted(posted, key=lambda name: name in dismissed)
         return ReviewMemory(
-            frozenset() if full else frozenset(_finding_names(posted, posted)),
+            frozenset(_finding_names(posted, shown if full else posted)),
             frozenset(dismissed | _finding_names(posted, dismissed)),
             known=tuple(
                 EarlierFinding(key, finding.path, finding.title, finding.code)

@@ -140,11 +140,15 @@ class UnreadFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedReviewer:
-    """A reviewer that did not run, and why; `by_policy`: nobody asked for it, so the review is complete without it."""
+    """A reviewer that did not run, and why; `by_policy`: nobody asked for it, so the review is complete without it.
+
+    `tests_not_run`: the change's tests should have run for it, and did not.
+    """
 
     reviewer: str
     reason: str
     by_policy: bool = False
+    tests_not_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)

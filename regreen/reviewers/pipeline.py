@@ -70,6 +70,7 @@ from regreen.reviewers.scope import (
 from regreen.reviewers.summary import (
     describe_definitions,
     list_over_budget,
+    list_unsure,
     summarise_change,
     walk_through,
 )
@@ -286,7 +287,7 @@ def compute_scores(
     budget of comments, is in `findings`: the code is as it was, and the author of a change can dismiss what is said of
     it. Failing tests cost correctness as much as a critical finding, unless all of them fail at the merge base too.
     """
-    unsure = [w.finding for w in withheld if w.reason == "confidence"]
+    unsure = list_unsure(withheld)
     scores = {
         d: _score_dimension(d, reports, findings, context, tests, unsure=unsure) for d in DIMENSIONS
     }
@@ -487,6 +488,8 @@ def review_change(
             standing=len(ranking.standing),
             not_read=unread,
             tests=tests,
+            withheld=ranking.withheld,
+            skipped=skipped,
         ),
         risk="high"
         if tests and not (tests.passed or tests.fails_without_change)

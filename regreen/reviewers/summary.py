@@ -15,6 +15,7 @@ from regreen.domain.models import (
     Review,
     ReviewTestRun,
     Severity,
+    SkippedReviewer,
     UnreadFile,
     WalkthroughStep,
     WithheldFinding,
@@ -46,6 +47,8 @@ def summarise_change(
     standing: int = 0,
     not_read: Sequence[UnreadFile] = (),
     tests: ReviewTestRun | None = None,
+    withheld: Sequence[WithheldFinding] = (),
+    skipped: Sequence[SkippedReviewer] = (),
 ) -> str:
     """Paragraphs: the result, `about` (what the change does) if there is one, then what was read of it.
 
@@ -54,7 +57,7 @@ def summarise_change(
     files = context.change.files
     if not files:
         return "Nothing changes between base and head."
-    paragraphs = [describe_result(findings, standing, tests)]
+    paragraphs = [describe_result(findings, standing, tests, withheld, skipped)]
     # the paragraphs of the summary are told apart by their place
     paragraphs += [" ".join(about.split()).rstrip(". ") + "."] if about.strip() else []
     return "\n\n".join([*paragraphs, _describe_reading(files, scope, not_read)])
@@ -117,7 +120,13 @@ def _name_some(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:4]) + more
 
 
-def describe_result(findings: Sequence[Finding], standing: int, tests: ReviewTestRun | None) -> str:
+def describe_result(
+    findings: Sequence[Finding],
+    standing: int,
+    tests: ReviewTestRun | None,
+    withheld: Sequence[WithheldFinding] = (),
+    skipped: Sequence[SkippedReviewer] = (),
+) -> str:
     """The failing tests, then the number of findings and the worst of them."""
     sentences = []
     if tests is not None and not tests.passed:
@@ -132,7 +141,7 @@ def describe_result(findings: Sequence[Finding], standing: int, tests: ReviewTes
             is_open = "is" if standing == 1 else "are"
             sentences.append(f"{count_noun(standing, 'earlier finding')} {is_open} still open.")
     else:
-        sentences.append(f"{describe_open(standing)}.")
+        sentences.append(f"{describe_open(standing, withheld, skipped)}.")
     return " ".join(sentences)
 
 
@@ -140,11 +149,38 @@ def _end_sentence(text: str) -> str:
     return text if text.endswith(("?", "!", ".")) else f"{text}."
 
 
-def describe_open(standing: int) -> str:
-    """The result of a review that found nothing new, by the number of earlier findings that still hold."""
-    if not standing:
-        return "No findings"
-    return f"No new findings; {count_noun(standing, 'earlier one')} still open"
+def describe_open(
+    standing: int,
+    withheld: Sequence[WithheldFinding] = (),
+    skipped: Sequence[SkippedReviewer] = (),
+) -> str:
+    """The result of a review that found nothing new.
+
+    It gives the number of earlier findings that still hold; without any, the grave ones that are not sure enough, and
+    what was not done.
+    """
+    if standing:
+        return f"No new findings; {count_noun(standing, 'earlier one')} still open"
+    counts = Counter(f.severity for f in list_unsure(withheld) if not _is_ruled_out(f))
+    grave = [f"{counts[s]} {s}" for s in _SEVERITIES[:2] if counts[s]]
+    held = (
+        f" posted; {', '.join(grave)} withheld as {WITHHELD_WORDS['confidence']}" if grave else ""
+    )
+    not_done = ["no model"] if any(s.reviewer == "model" and s.by_policy for s in skipped) else []
+    not_done += ["tests not run"] if any(s.tests_not_run for s in skipped) else []
+    return f"No findings{held}" + (f" ({'; '.join(not_done)})" if not_done else "")
+
+
+def list_unsure(withheld: Iterable[WithheldFinding]) -> list[Finding]:
+    """The findings that are withheld because they are not sure enough."""
+    return [one.finding for one in withheld if one.reason == "confidence"]
+
+
+def _is_ruled_out(finding: Finding) -> bool:
+    """Whether a model's finding was refuted, or is not of this change."""
+    signals = finding.signals
+    ruled_out = {"refuted", "as_before"}
+    return signals is not None and (signals.proof == "disproven" or signals.verdict in ruled_out)
 
 
 def find_worst(findings: Sequence[Finding]) -> Finding:

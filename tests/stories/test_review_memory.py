@@ -43,6 +43,21 @@ def test_a_finding_that_moves_is_not_said_again_and_keeps_the_check_from_green(
     assert "security | 100" not in (pull.check.summary or ""), "what stands still costs its score"
 
 
+def test_a_full_review_of_the_same_commit_repeats_no_open_thread(story: Story) -> None:
+    pull = story.pull(FAULT, draft=True)
+    story.says("alice", "/review", on=pull)
+    story.work()
+    said, reviews = len(pull.remarks), len(pull.reviews)
+    story.says("alice", "/review full", on=pull)
+    story.work()
+    assert (len(pull.remarks), len(pull.reviews)) == (said, reviews)
+    assert (pull.check.title or "").startswith("No new findings; ")
+    story.pushes(pull, {PATH: MOVED})
+    story.says("alice", "/review full", on=pull)
+    story.work()
+    assert len(pull.remarks) == 2 * said, "on a new commit all is said again"
+
+
 def test_in_a_findings_own_thread_what_follows_dismiss_is_the_reason(story: Story) -> None:
     pull = story.pull(FAULT)
     story.work()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from regreen.domain.ports import Sandbox
+from regreen.domain.repo_config import RepoConfig, ReviewConfig
 from regreen.languages.python.test_tools import PythonCoverage
 from regreen.languages.toolchains import TableCoverage
 from regreen.runs.trial import Trial
@@ -200,6 +201,15 @@ def test_without_a_run_the_reason_is_said(story: Story, wanted: bool, reason: st
     result = story.review(tests=RUN, run_tests=wanted)
     assert result.scores["coverage"] is None
     assert any(s.reviewer == "coverage" and reason in s.reason for s in result.skipped)
+    assert result.summary.startswith("No findings (no model; tests not run).")
+
+
+def test_tests_that_nobody_wants_or_needs_are_not_missed(story: Story) -> None:
+    config = RepoConfig(review=ReviewConfig(run_tests=False))
+    story.change(BEFORE, {"shop/price.py": AFTER})
+    assert story.review(config=config).summary.startswith("No findings (no model).")
+    story.change(BEFORE, {"style.css": "a { color: red }\n"})
+    assert story.review().summary.startswith("No findings (no model).")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from regreen.domain.models import (
     Finding,
     Review,
     ReviewTestRun,
+    Signals,
     SkippedReviewer,
     UncoveredLines,
     UnreadFile,
@@ -228,6 +229,14 @@ _FAILED = ReviewTestRun(
     "pytest -q", 1, (Failure("test_a", "AssertionError", "1 != 3"), Failure("test_b", "E", ""))
 )
 _NO_MODEL = SkippedReviewer("model", "none is configured", by_policy=True)
+_NO_TESTS = SkippedReviewer("coverage", "no sandbox", by_policy=True, tests_not_run=True)
+_REFUTED = replace(_FINDING, signals=Signals(1, 1, "refuted"))
+_UNSURE = (
+    WithheldFinding(replace(_FINDING, severity="critical"), "confidence"),
+    WithheldFinding(replace(_FINDING, severity="medium"), "confidence"),
+    WithheldFinding(_REFUTED, "confidence"),
+    WithheldFinding(_FINDING, "outside_diff"),
+)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +244,9 @@ _NO_MODEL = SkippedReviewer("model", "none is configured", by_policy=True)
     [
         (_CLEAN, "success", "No findings", "no_findings"),
         (replace(_CLEAN, not_reviewed=(UnreadFile("README.md", "prose", by_policy=True),)), "success", "No findings", "no_findings"),
-        (replace(_CLEAN, skipped=(_NO_MODEL,)), "success", "No findings (no model configured)", "no_findings"),
+        (replace(_CLEAN, skipped=(_NO_MODEL,)), "success", "No findings (no model)", "no_findings"),
+        (replace(_CLEAN, skipped=(_NO_MODEL, _NO_TESTS)), "success", "No findings (no model; tests not run)", "no_findings"),
+        (replace(_CLEAN, withheld=_UNSURE), "success", "No findings posted; 1 critical withheld as not sure enough", "no_findings"),
         (replace(_CLEAN, not_reviewed=(UnreadFile("a.py", "too large"),)), "neutral", "Not reviewed: a.py", "not_reviewed"),
         (replace(_CLEAN, skipped=(SkippedReviewer("ruff", "failed"),)), "neutral", "Not reviewed: ruff", "not_reviewed"),
         (replace(_CLEAN, tests=_FAILED), "neutral", "2 tests failing", "tests_fail"),
@@ -342,7 +353,7 @@ def test_what_could_not_run_is_not_laid_to_a_policy() -> None:
     review = replace(_CLEAN, skipped=skipped)
     check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
     assert (
-        "<summary>Not reviewed: 0 (not required: 1)</summary>\n\n- `coverage`: no sandbox; not required"
+        "<summary>Not checked, and not required: coverage</summary>\n\n- `coverage`: no sandbox; not required"
         in (check.summary or "")
     )
     assert check.conclusion == "success"
@@ -370,6 +381,16 @@ def test_a_dismissed_finding_leaves_the_check() -> None:
     assert own.title == "No open findings, 1 high dismissed by ada, the author of the change"
     assert "; dismissed by `ada`, the author of this change: it is" in (own.summary or "")
     assert "This check is neutral" not in (check.summary or "")
+    held = messages.review_check(
+        replace(_REVIEW, withheld=_UNSURE, skipped=(_NO_TESTS,)),
+        RepoConfig(),
+        external_id="x",
+        details_url="",
+        dismissed=dismissed,
+    )
+    assert held.title == (
+        "No open findings, 1 high dismissed by ada; 1 critical withheld as not sure enough (tests not run)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -783,7 +804,7 @@ def test_a_forks_review_says_first_that_its_tests_wait_for_a_person() -> None:
             review, RepoConfig(), external_id="x", details_url="", waits_for_approval=True
         )
 
-    check = check_of(_CLEAN)
+    check = check_of(replace(_CLEAN, skipped=(_NO_TESTS,)))
     assert check.title == "Tests not run: approve this fork's commit; No findings"
     told = (check.summary or "").split("\n\n")
     assert told[1].startswith("**Tests not run: this is a fork's commit.** ")

@@ -368,7 +368,9 @@ class _ReviewFlow:
         weights, needed = OutcomeStore(services.store).learned_thresholds(
             self._repository.full_name, config.review.min_confidence
         )
-        memory = replace(self._remembered.review_memory(full=full), thresholds=needed)
+        shown = self._remembered.find_shown(self._github, pull.head_sha) if full else ()
+        memory = self._remembered.review_memory(full=full, shown=shown)
+        memory = replace(memory, thresholds=needed)
         self._found_tests = self._find_tests(asked_by=asked_by)
         tests, no_tests = self._found_tests
         runs = tests is not None and not no_tests

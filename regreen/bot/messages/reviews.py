@@ -204,18 +204,24 @@ def review_check(
     review = replace(
         review,
         findings=tuple(f for f in found if f.fingerprint not in dismissed),
-        withheld=(),
+        withheld=tuple(w for w in review.withheld if w.reason != "budget"),
+        # of a fork's commit, the title says it once
+        skipped=tuple(
+            replace(s, tests_not_run=s.tests_not_run and not waits) for s in review.skipped
+        ),
     )
     standing = [f for f in standing if f.fingerprint not in dismissed]
     conclusion = _conclude_review(review, config, standing)
     lead, about, reading = _split_summary(review)
     lead = (
-        describe_result(review.findings, len(standing), review.tests)
+        describe_result(
+            review.findings, len(standing), review.tests, review.withheld, review.skipped
+        )
         if ruled_out or standing
         else lead
     )
     if ruled_out:
-        lead = lead.replace("No findings.", "No open findings.")
+        lead = lead.replace("No findings", "No open findings")
     parts = [note, f"**{inline_prose(lead)}**", waits, inline_prose(about)]
     parts += _describe_failing_tests(review)
     parts += [_list_findings(review.findings), _describe_earlier_findings(standing, fixed)]
@@ -504,12 +510,11 @@ def _check_title(review: Review, standing: Sequence[Finding], dismissals: str) -
         told = f" ({which})" if severity in {"high", "critical"} else ""
         parts.append(describe_open(len(standing)) + told)
     if not review.findings and review.gaps:
-        more = f" and {len(review.gaps) - 3} more" if len(review.gaps) > 3 else ""
-        parts.append(f"Not reviewed: {', '.join(review.gaps[:3])}{more}")
+        parts.append(f"Not reviewed: {_name_few(review.gaps)}")
     if not parts:
-        no_model = any(s.reviewer == "model" and s.by_policy for s in review.skipped)
-        clean = f"No open findings, {dismissals}" if dismissals else "No findings"
-        return f"{clean} (no model configured)" if no_model else clean
+        clean = describe_open(0, review.withheld, review.skipped)
+        rest = clean.removeprefix("No findings").removeprefix(" posted")
+        return f"No open findings, {dismissals}{rest}"[:250] if dismissals else clean
     return "; ".join([*parts, *filter(None, [dismissals])])[:250]
 
 
@@ -663,11 +668,16 @@ def _list_unreviewed(review: Review) -> str:
     unread = list_unreviewed(review)
     lines = [f"- {code_span(name)}: {inline_prose(reason)}" for name, reason in unread[:50]]
     lines += [f"- and {len(unread) - 50} more"] if len(unread) > 50 else []
-    optional = len(unread) - len(review.gaps)
-    title = f"Not reviewed: {len(review.gaps)}" + (
-        f" (not required: {optional})" if optional else ""
-    )
-    return fold_details(title, "\n".join(lines)) if unread else ""
+    optional = [name for name, _ in unread[len(review.gaps) :]]
+    parts = [f"Not reviewed: {_name_few(review.gaps)}"] if review.gaps else []
+    parts += [f"Not checked, and not required: {_name_few(optional)}"] if optional else []
+    return fold_details("; ".join(parts), "\n".join(lines)) if unread else ""
+
+
+def _name_few(names: Sequence[str]) -> str:
+    """The first three names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _make_annotation(finding: Finding) -> Annotation:

@@ -54,9 +54,11 @@ class Coverage:
         """Report the new lines that no test runs, or why that is not known."""
         tools = _choose_files(context)
         missing = _explain_skip(context)
+        wanted = _needs_tests(context) and context.config.review.run_tests
         if missing or context.git is None or context.sandbox is None or context.tests is None:
             by_policy = not (_needs_tests(context) and context.config.tests.command)
-            return ReviewerReport(skipped=(SkippedReviewer(self.name, missing, by_policy),))
+            skip = SkippedReviewer(self.name, missing, by_policy, tests_not_run=wanted)
+            return ReviewerReport(skipped=(skip,))
         trial = context.tests
         context.report_progress("running the tests with coverage")
         with open_box(
@@ -85,6 +87,8 @@ class Coverage:
             why = _NOTHING_TO_MEASURE if tests else _explain_end(trial, ran)
             skipped = (SkippedReviewer(self.name, why, by_policy or tests is not None),)
         if not measured:
+            not_run = wanted and tests is None
+            skipped = tuple(replace(one, tests_not_run=not_run) for one in skipped)
             return ReviewerReport(skipped=skipped, tests=tests)
         files = tuple(f for tool, files in tools.items() if readings[tool][0] for f in files)
         return replace(_make_report(files, measured, trial, ran), tests=tests, skipped=skipped)
