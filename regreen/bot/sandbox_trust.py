@@ -62,6 +62,7 @@ class SandboxProvider:
         self._lock = threading.Lock()
         self._held: Sandbox | None = None
         self._missing = ""
+        self._public = ""
         self._looked: datetime | None = None
 
     def with_tracing(self, watch: Callable[[Sandbox], Sandbox]) -> SandboxProvider:
@@ -72,7 +73,7 @@ class SandboxProvider:
         """The sandbox.
 
         Raises:
-            NoSandbox: none works here, or it does not hold; the text names the attack that succeeded.
+            NoSandbox: none works here, or it does not hold; the text is fit for GitHub, and names no attack.
             OutsideError: the engine does not answer at the moment.
         """
         with self._lock:
@@ -83,14 +84,14 @@ class SandboxProvider:
                 self._choose_sandbox()
                 self._looked = now
             if self._held is None:
-                raise NoSandbox(self._missing)
+                raise NoSandbox(self._public)
             return self._held
 
     def _choose_sandbox(self) -> None:
         try:
             sandbox = self._choose()
         except UserError as error:  # no sandbox here, or an invalid setting
-            self._missing = str(error)
+            self._missing = self._public = str(error)
             return
         if self._was_proven_recently(sandbox):
             self._held = sandbox
@@ -100,6 +101,11 @@ class SandboxProvider:
             self._missing = (
                 f"the sandbox '{sandbox.name}' does not hold ({through}), so no foreign code is run; "
                 "see `regreen doctor`"
+            )
+            # whoever can read a comment must not learn what the attack read
+            self._public = (
+                "the sandbox of Regreen's machine does not hold, so no foreign code is run; "
+                "the dashboard tells its operator why"
             )
         else:
             self._held = sandbox
@@ -124,10 +130,12 @@ class SandboxProvider:
         fresh.replace(self._proof)
 
     def describe_missing(self) -> str:
-        """Why untrusted code cannot run here; "" if it can."""
+        """Why untrusted code cannot run here, with the attack that succeeded, for the operator; "" if it can."""
         try:
             self()
-        except (NoSandbox, OutsideError) as error:
+        except NoSandbox:
+            return " ".join(self._missing.split())
+        except OutsideError as error:
             return " ".join(str(error).split())
         return ""
 

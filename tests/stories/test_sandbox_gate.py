@@ -15,7 +15,7 @@ from regreen.domain.errors import NoSandbox
 from regreen.domain.models import BoxLimits, DoctorCheck, EnvSpec, PreparedEnv
 from regreen.domain.ports import Box, Sandbox
 from tests.stories.conftest import Tell
-from tests.stories.story import DASHBOARD_TOKEN, Story, StoryClock
+from tests.stories.story import DASHBOARD_TOKEN, REPO, Story, StoryClock, shown_job
 from tests.stories.test_reviews import FAULT
 
 _TESTS = 'tests: {command: "python -m unittest -q"}\n'
@@ -68,12 +68,18 @@ def test_reviews_go_on(leaky: Story) -> None:
     assert "no sandbox" in (pull.check.summary or "")
 
 
-def test_a_fix_is_refused_with_the_attack_that_got_through(leaky: Story) -> None:
+def test_a_fix_is_refused_and_only_the_operator_reads_which_attack_got_through(
+    leaky: Story,
+) -> None:
     pull = leaky.pull(draft=True)
     said = leaky.says("alice", "/fix", on=pull)
     leaky.work()
     (answer,) = pull.comments
-    assert "the sandbox 'leaky' does not hold (reads the host's files: GOT /etc/shadow)" in answer
+    assert "the sandbox of Regreen's machine does not hold, so no foreign code is run" in answer
+    shown = [answer, shown_job(leaky, "fix"), *(one.summary or "" for one in leaky.state.checks_on(REPO, pull.raw.head_sha))]  # fmt: skip
+    assert not any("shadow" in text for text in shown)
+    attack = "the sandbox 'leaky' does not hold (reads the host's files: GOT /etc/shadow)"
+    assert attack in leaky.regreen.services.sandbox.describe_missing()
     assert leaky.reactions(said) == ["eyes", "confused"]
 
 
@@ -129,6 +135,7 @@ def test_a_repair_nobody_asked_for_says_quietly_why_it_broke_down(leaky: Story) 
     leaky.work()
     assert pull.checks["Regreen repair"] == "neutral"
     assert "does not hold" in (pull.check.summary or "")
+    assert "shadow" not in (pull.check.summary or "")
     assert pull.comments == []
 
 
