@@ -40,7 +40,7 @@ from regreen.domain.events import (
     WorkRequest,
 )
 from regreen.domain.github import COMMENT_SCOPE, PERMISSION_LEVELS, GitHub, Permission, PullRequest
-from regreen.domain.records import JobKind, JobRecord
+from regreen.domain.records import JobKind, JobRecord, Store
 from regreen.domain.state_records import CommandClaim, CommandTimes, LastRefusal, PostedFinding
 from regreen.reviewers.learning import rule_statistics
 
@@ -161,6 +161,12 @@ def parse_commands(body: str, prefix: str = "/") -> tuple[Command | UnclearComma
         if command is not None and len(commands) < _MAX_COMMANDS:
             commands.append(replace(command, given=text))
     return tuple(commands)
+
+
+def has_command(store: Store, event: CommentPosted) -> bool:
+    """Whether a comment gave a command, for where its configuration, which may set another prefix, cannot be read."""
+    known = store.find(CommandClaim, repo=event.where.repo, comment=event.comment_id)
+    return known is not None or bool(parse_commands(event.body))
 
 
 def may_give_command(
@@ -409,9 +415,7 @@ class CommandHandler:
                     messages.job_failed(reason, record, self._desk.job_page_url(record.id))
                 )
             return
-        # reading the configuration, which may set another prefix, may be what failed
-        known = self._desk.store.find(CommandClaim, repo=event.where.repo, comment=event.comment_id)
-        if known or parse_commands(event.body):
+        if has_command(self._desk.store, event):
             ref = CommentRef(event.comment_id, event.review, _LAST_REPLY_LINE)
             reply = CommandReply(github, self._desk.store, event.number, ref, record.id)
             reply.show_reaction("confused")

@@ -33,6 +33,7 @@ from regreen.bot.open_tasks import post_digest
 from regreen.bot.replies import CommandReply
 from regreen.bot.services import Services
 from regreen.domain.events import (
+    AnswerRequest,
     BisectRequest,
     ButtonPressed,
     CauseRequest,
@@ -178,7 +179,7 @@ class EventHandler:
             ):
                 github = services.github_client(ask.where, COMMENT_SCOPE)
                 reply = CommandReply(github, services.store, ask.number, ask.comment, record.id)
-                is_answer = isinstance(ask, NewTestRequest | QuestionRequest)
+                is_answer = isinstance(ask, AnswerRequest)
                 page = services.job_page_url(record.id)
                 reply.decline(messages.job_failed(reason, record, page, is_answer=is_answer))
             case CommentPosted() | ButtonPressed() as event:

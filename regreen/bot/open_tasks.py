@@ -8,12 +8,22 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Any
 
+from regreen.bot.command_handler import has_command
 from regreen.bot.flows.maintenance import parse_schedules
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import REPAIR_CHECK
 from regreen.bot.services import Services
 from regreen.domain.errors import UserError
-from regreen.domain.events import CheckFailed, CheckPassed, Tick
+from regreen.domain.events import (
+    AnswerRequest,
+    ButtonPressed,
+    CheckFailed,
+    CheckPassed,
+    CheckRerequested,
+    CommentPosted,
+    Tick,
+    Work,
+)
 from regreen.domain.records import JobKind, JobRecord, ResultDocument, Store
 from regreen.domain.repo_config import Schedule
 from regreen.domain.state_records import (
@@ -107,12 +117,12 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
     tasks += _list_waiting_forks(store, [*recent["review"], *recent["why"]], now)
     drafts = [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
     tasks = _join_drafts(tasks, drafts)
-    asked_for = [kind for kind in KIND_TITLES if kind not in MAINTENANCE_KINDS]
     failed = {
         # one refusal may concern many jobs of a repository
         (job.repo, job.note if job.outcome == "refused" else job.id): job
-        for job in store.jobs(states=("failed",), kinds=asked_for)
+        for job in store.jobs(states=("failed",), kinds=[k for k in KIND_TITLES if k != "care"])
         if now - job.created < _RECENT_FAILURES
+        and _is_wanted(store, job)
         and is_shown(job.repo)
         and not _was_repeated_with_success(store, job)
     }
@@ -120,15 +130,40 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
 
 
 def _describe_failed_job(job: JobRecord) -> OpenTask:
-    kind, is_refused = KIND_TITLES[job.kind].split()[0], job.outcome == "refused"
+    kind, is_refused = name_job(job).split()[0], job.outcome == "refused"
     text = f"{kind} {'' if is_refused else 'failed: '}{job.note[:300]}"
-    state = "waiting" if is_refused else "failed"
+    state = "refused" if is_refused else "failed"
     return OpenTask(state, text, job.repo, job.number, job.id, job.created)
+
+
+def name_job(job: JobRecord) -> str:
+    """What a job does, to come before the place where it does it."""
+    return KIND_TITLES["comment" if isinstance(_read_work(job), AnswerRequest) else job.kind]
+
+
+def _is_wanted(store: Store, job: JobRecord) -> bool:
+    """Whether a person waits for what the job does; of those that hand work on, for commands alone."""
+    match _read_work(job) if job.kind == "comment" else None:
+        case CommentPosted() as event:
+            return has_command(store, event)
+        case ButtonPressed() | CheckRerequested():
+            return True
+        case _:
+            return job.kind != "comment"
+
+
+def _read_work(job: JobRecord) -> Work | None:
+    """What was to be done; None where another version wrote it."""
+    try:
+        return deserialize_work(job.event)
+    except UserError:
+        return None
 
 
 def _was_repeated_with_success(store: Store, failed: JobRecord) -> bool:
     """Whether a later job of its kind for the same pull request or issue was done; then nobody has to look at the failure."""
-    if failed.number is None:  # another branch or schedule may be meant
+    # another branch, schedule or command may be meant
+    if failed.number is None or failed.kind == "comment":
         return False
     done = store.jobs(
         states=("done",), kinds=(failed.kind,), repo=failed.repo, number=failed.number, limit=1
@@ -355,11 +390,7 @@ def _is_green_again(store: Store, search: ResultDocument) -> bool:
     failed = set()
     for job in store.jobs(kinds=("tick", "fix", "comment"), repo=search.repo, limit=_MAX_CI_JOBS):
         is_later = job.created > search.at
-        try:
-            work = deserialize_work(job.event)
-        except UserError:  # another version wrote it
-            continue
-        match work:
+        match work := _read_work(job):
             case Tick(schedule=name) if is_later and name in same and job.outcome == "green":
                 return True
             case CheckPassed(head_branch=at, fork=False) if at == branch:

@@ -24,11 +24,11 @@ from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.messages import name_repair
 from regreen.bot.open_tasks import (
-    KIND_TITLES,
     MAINTENANCE_KINDS,
     OpenTask,
     describe_patch,
     list_open_tasks,
+    name_job,
     read_schedules,
 )
 from regreen.bot.repository_settings import was_observed
@@ -424,11 +424,13 @@ def _describe_trend(answers: Sequence[ResultDocument], now: datetime) -> list[st
 def _summarize_causes(answers: Sequence[ResultDocument], now: datetime) -> str:
     """Whose this month's failed checks were, and how long their answers took; "" without any."""
     month = [d.body for d in answers if (d.at.year, d.at.month) == (now.year, now.month)]
-    if not month:
+    red = [body for body in month if any(cause.get("checks") for cause in body["causes"])]
+    if not red:
         return ""
-    counts = Counter(name_cause(cause) for body in month for cause in body["causes"])
+    causes = [cause for body in red for cause in body["causes"]]
+    counts = Counter(name_cause(one) for one in causes for _ in one.get("checks") or ())
     whose = ", ".join(f"{word} ({count})" for word, count in counts.most_common())
-    seconds = median(float(body.get("waited") or body["seconds"]) for body in month)
+    seconds = median(float(body.get("waited") or body["seconds"]) for body in red)
     return f"caused this month by {whose}; median time to the answer {format_seconds(seconds)}."
 
 
@@ -693,7 +695,7 @@ def show_job(shelf: DashboardStore, reader: Viewer, job_id: str, web_url: str) -
         return None
     return render_page(
         "job.html",
-        f"{KIND_TITLES[job.kind]} {format_subject(job.repo, job.number)}",
+        f"{name_job(job)} {format_subject(job.repo, job.number)}",
         reader,
         job=job,
         order=format_json(job.event),

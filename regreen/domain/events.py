@@ -350,14 +350,15 @@ class Maintenance:
     task: MaintenanceTask
 
 
+AnswerRequest = NewTestRequest | QuestionRequest
+"""What a model answers in a comment; it waits in line with the reviews."""
 WorkRequest = (
     ReviewRequest
     | FixRequest
     | BisectRequest
     | CauseRequest
     | ProofRequest
-    | NewTestRequest
-    | QuestionRequest
+    | AnswerRequest
     | Maintenance
 )
 Work = Event | WorkRequest

@@ -85,6 +85,10 @@ def test_half_an_answer_or_none_is_said_to_be_that(
     story.says("alice", "/ask how many are sold?", on=pull)
     story.work()
     assert said in pull.comments[-1]
+    failed = said.removeprefix("The answer failed: ")
+    if failed != said:
+        assert f"Answer failed: {failed}" in shown_page(story, "/")
+        assert "<h1>Answer in acme/shop#1</h1>" in shown_job(story, "review")
 
 
 def test_a_change_that_the_readers_leave_out_is_there_for_questions(tell: Tell) -> None:

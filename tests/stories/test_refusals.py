@@ -7,7 +7,7 @@ from regreen_playground.world import Fault
 
 from regreen.bot.open_tasks import list_open_tasks
 from tests.jobs import run_job
-from tests.stories.story import REPO, SeenPull, Story
+from tests.stories.story import REPO, SeenPull, Story, shown_page
 from tests.stories.test_reviews import FAULT
 
 _COMMANDS = (
@@ -149,6 +149,9 @@ def test_a_command_that_breaks_down_is_answered_and_a_remark_is_not(
     told = ["gave up after 5 attempts"] if is_answered else []
     assert [one.partition("failed: ")[2][:24] for one in issue.comments] == told
     assert story.reactions(said) == ["confused"] * is_answered
+    page = shown_page(story, "/")
+    assert ("Answer failed: gave up after 5 attempts" in page) is is_answered
+    assert ("Nothing waits for you" not in page) is is_answered
 
 
 @pytest.mark.slow
@@ -209,7 +212,8 @@ def test_no_work_begins_once_the_minutes_of_the_day_are_used(story: Story) -> No
         assert "failed" not in pull.comments[-1]
     assert pull.check.title == "Not reviewed: the review was not started"
     (task,) = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
-    assert (task.state, " not started: this repository's jobs" in task.text) == ("waiting", True)
+    assert (task.state, " not started: this repository's jobs" in task.text) == ("refused", True)
+    assert ">refused</span>" in shown_page(story, "/")
     story.says("alice", "/help", on=pull)
     story.work()
     assert reason not in pull.comments[-1], "what takes no time is answered"

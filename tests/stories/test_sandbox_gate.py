@@ -97,6 +97,11 @@ def test_the_dashboard_says_so_from_the_start(leaky: Story) -> None:
     page = leaky.regreen.wsgi.test_client()
     first = page.get("/", headers={"Authorization": f"Bearer {DASHBOARD_TOKEN}"}).text
     assert "No repairs and no bisections, reviews run no tests: the sandbox" in first
+    leaky.pull()
+    leaky.work()
+    first = page.get("/", headers={"Authorization": f"Bearer {DASHBOARD_TOKEN}"}).text
+    assert "see <code>regreen doctor</code></p>" in first
+    assert "Nothing waits for you, but the operator has to repair the sandbox" in first
     assert "sandbox: the sandbox 'leaky' does not hold" in page.get("/readyz").text
 
 

@@ -839,12 +839,29 @@ def test_a_patch_that_was_approved_no_longer_needs_a_person(store: Database) -> 
 
 
 def test_what_was_red_in_ci_alone_is_not_called_a_flaky_test(store: Database) -> None:
-    cause = {"verdict": "flaky", "reason": "red in CI", "runs": [{"outcome": "pass"}]}
+    runs = [{"outcome": "pass"}]
+    cause = {"verdict": "flaky", "reason": "red in CI", "runs": runs, "checks": ["test"]}
     body = {**cause, "causes": [cause], "seconds": 9.0}
     store.save_document(ResultDocument("why", "o/r", 5, "s", "why/1", datetime.now(UTC), body))
     whose = "a flaky test or CI&#39;s environment"
     assert f"caused this month by {whose} (1)" in _operator(store).get("/repositories/o/r").text
     assert f">{whose}</span> red in CI" in _operator(store).get("/jobs/why/1").text
+
+
+def test_an_answer_where_nothing_failed_is_called_that_and_is_no_red_check(store: Database) -> None:
+    quiet = {"verdict": "unknown", "reason": "it passed", "do": "look", "checks": [], "runs": []}
+    red = quiet | {"verdict": "change", "reason": "it broke", "checks": ["test", "lint"]}
+    for number, cause in enumerate([quiet, quiet, red]):
+        body = {**cause, "causes": [cause], "seconds": 9.0}
+        at = datetime.now(UTC)
+        store.save_document(
+            ResultDocument("why", "o/r", number, f"s{number}", f"w{number}", at, body)
+        )
+        told = "caused this month by" in _operator(store).get("/").text
+        assert told is (cause is red)
+    assert "caused this month by the change (2); median" in _operator(store).get("/").text
+    assert _operator(store).get("/causes").text.count(">nothing failed</span>") == 2
+    assert ">nothing failed</span>" in _operator(store).get("/jobs/w0").text
 
 
 def test_red_checks_are_counted_by_week_and_by_whose_failure_they_were(store: Database) -> None:
