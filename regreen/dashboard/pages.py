@@ -175,7 +175,7 @@ def summarize_result(document: ResultDocument) -> ResultSummary:
         case "why" | "prove":
             verdict = "tests fail" if body.get("failing") else name_cause(body)
             if verdict == "proven" and body.get("conclusion") == "neutral":
-                verdict = "proven in part"  # most faults pass unnoticed, and green would hide that
+                verdict = "weak proof"  # most faults pass unnoticed, and green would hide that
             line = str(body.get("headline") or body.get("reason") or "")
             return ResultSummary(document, verdict, line[:300])
 

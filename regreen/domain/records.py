@@ -72,7 +72,7 @@ class JobRecord:
 
     @property
     def began(self) -> datetime:
-        """When its work began: an attempt after a wait begins when it was due, not when the job was first started."""
+        """When its work began: an attempt after a wait sets `due` to its own start, not to that of the job."""
         return max(self.started or self.due, self.due)
 
     @property

@@ -74,6 +74,7 @@ def test_a_job_is_put_off_until_the_limit_is_over(story: Story) -> None:
     story.passes(hours=1)
     story.work()
     assert pull.checks == {"Regreen": "success"}
+    assert "Cost: no model; 0.0 s on Regreen's machine." in (pull.check.summary or "")
 
 
 def test_a_token_that_was_revoked_is_replaced(story: Story) -> None:

@@ -418,9 +418,7 @@ def test_a_review_that_saw_the_merge_base_fail_needs_a_person(store: Database) -
     assert list_open_tasks(store, _NOW, lambda _: True) == []
 
 
-@pytest.mark.parametrize(
-    ("conclusion", "mark"), [("success", "proven"), ("neutral", "proven in part")]
-)
+@pytest.mark.parametrize(("conclusion", "mark"), [("success", "proven"), ("neutral", "weak proof")])
 def test_a_proof_is_marked_as_whole_only_where_its_check_is_green(
     store: Database, conclusion: str, mark: str
 ) -> None:

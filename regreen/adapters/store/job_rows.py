@@ -202,6 +202,8 @@ class JobRows(StoreRows):
                     state="running",
                     attempts=c.attempts + 1,
                     started=sa.func.coalesce(c.started, self._current_seconds()),
+                    # an attempt after a wait begins now: the queue's time is no work of the job
+                    due=sa.case((c.due > c.started, self._current_seconds()), else_=c.due),
                     worker=worker,
                     unsettled=1,
                 )
