@@ -238,7 +238,7 @@ def _describe_fix(body: Mapping[str, Any]) -> str:
 def _describe_bisection(body: Mapping[str, Any]) -> str:
     culprit, share = _as_mapping(body.get("culprit")), body.get("probability")
     if not culprit:
-        return str(next(iter(body.get("notes") or ()), ""))
+        return str(body.get("headline") or next(iter(body.get("notes") or ()), ""))
     sure = f" ({format_probability(share)})" if isinstance(share, float) else ""
     package: Mapping[str, Any] = _as_mapping(body.get("dependency"))
     moved = ""

@@ -225,7 +225,7 @@ def _check_proof(proof: PatchProof | None) -> Iterator[CheckReason]:
     if proof.suite is not None:
         yield from _check_suite(proof.suite)
     elif proof.facts is not None and proof.facts.is_layout:
-        what = "the project's tests were not run: the patch changes the layout alone"
+        what = "the project's tests were not run: the patch changes layout, comments or documents alone"
         yield CheckReason("suite", what, "note")
     for hunk in proof.unneeded:
         yield CheckReason("necessary", f"everything stays green without {hunk}")

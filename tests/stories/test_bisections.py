@@ -215,6 +215,9 @@ def test_a_test_that_passes_at_the_bad_end_is_said_without_a_range(story: Story)
         in answer
     )
     assert re.search(r"- 8 runs\n- ran for \S+ s; 1 environment prepared for it", answer)
+    said = "not reproduced: the command did not fail where it should; it passes in 8 runs there"
+    assert all(said in shown_page(story, page) for page in ("/", "/jobs", "/audit"))
+    assert "not_reproduced" not in shown_page(story, "/jobs") + shown_page(story, "/audit")
 
 
 def test_a_comparison_of_times_needs_a_commit_to_compare_with(story: Story) -> None:

@@ -329,7 +329,7 @@ def test_the_proof_decides(proof: PatchProof, verdict: str) -> None:
 def test_what_still_passes_is_counted_in_words(kept: int, said: str) -> None:
     laid_out = PatchProof(3, 3, facts=PatchFacts("recipe", "ruff format", is_layout=True))
     (note,) = judge_files([HONEST], proof=laid_out).reasons
-    why = "the project's tests were not run: the patch changes the layout alone"
+    why = "the project's tests were not run: the patch changes layout, comments or documents alone"
     assert (note.level, note.detail) == ("note", why)
     report = judge_files([HONEST], proof=PatchProof(3, 3, suite=SuiteComparison("pytest", kept)))
     assert said in [reason.detail for reason in report.reasons]

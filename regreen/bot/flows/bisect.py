@@ -558,7 +558,7 @@ def _find_culprit_pull(github: GitHub, bisection: Bisection) -> PullRequest | No
 
 def _summarize_bisection(bisection: Bisection) -> str:
     if bisection.culprit is None:
-        return bisection.outcome
+        return report.render_headline(bisection)
     did = "made it slower" if bisection.slower else "broke it"
     return f"{bisection.culprit.sha[:12]} {did} ({format_probability(bisection.probability)})"
 
@@ -584,6 +584,7 @@ def _save_bisection(
         **asdict(bisection),
         "svg": report.render_svg(bisection),
         "commits": {c.sha: {"subject": c.subject, "author": c.author} for c in named},
+        "headline": report.render_headline(bisection),
         "opened": opened,
         "branch": branch if git.is_ancestor(blamed, f"refs/heads/{branch}") else "",
         "culprit_pull": {"number": pull.number, "author": pull.author} if pull else None,
