@@ -243,8 +243,12 @@ class Review:
     @property
     def gaps(self) -> tuple[str, ...]:
         """What should have been read or run and was not: reviewers, then files."""
-        names = [s.reviewer for s in self.skipped if not s.by_policy]
-        return (*names, *(u.path for u in self.not_reviewed if not u.by_policy))
+        return self.list_left_out(by_policy=False)
+
+    def list_left_out(self, *, by_policy: bool) -> tuple[str, ...]:
+        """What was not read or run, by policy or for another reason: reviewers, then files."""
+        names = [s.reviewer for s in self.skipped if s.by_policy is by_policy]
+        return (*names, *(u.path for u in self.not_reviewed if u.by_policy is by_policy))
 
 
 @dataclass(frozen=True, slots=True)

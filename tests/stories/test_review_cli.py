@@ -50,7 +50,7 @@ def test_the_branch_is_held_against_main(repo: Repository) -> None:
     code, out, _ = regreen(repo)
     assert code == 0
     assert "a.py:2: high Undefined name `y`" in out
-    assert "not reviewed: model: not configured; not required" in out
+    assert "not reviewed: model: not configured (intent" in out
 
 
 def test_json_stands_alone_on_standard_output(repo: Repository) -> None:

@@ -350,12 +350,12 @@ def test_a_finding_that_a_built_in_check_reports_names_no_analyzer_of_ours() -> 
 
 def test_what_could_not_run_is_not_laid_to_a_policy() -> None:
     skipped = (SkippedReviewer("coverage", "no sandbox", by_policy=True),)
-    review = replace(_CLEAN, skipped=skipped)
+    prose = tuple(UnreadFile(f"{name}.md", "prose", by_policy=True) for name in "abc")
+    review = replace(_CLEAN, skipped=skipped, not_reviewed=prose)
     check = messages.review_check(review, RepoConfig(), external_id="x", details_url="")
-    assert (
-        "<summary>Not checked, and not required: coverage</summary>\n\n- `coverage`: no sandbox; not required"
-        in (check.summary or "")
-    )
+    title = "Not checked, and not required: coverage, a.md, b.md and 1 more"
+    assert f"<summary>{title}</summary>\n\n- `a.md`: prose; not required" in (check.summary or "")
+    assert "\n- `coverage`: no sandbox; not required" in (check.summary or "")
     assert check.conclusion == "success"
 
 

@@ -668,7 +668,7 @@ def _list_unreviewed(review: Review) -> str:
     unread = list_unreviewed(review)
     lines = [f"- {code_span(name)}: {inline_prose(reason)}" for name, reason in unread[:50]]
     lines += [f"- and {len(unread) - 50} more"] if len(unread) > 50 else []
-    optional = [name for name, _ in unread[len(review.gaps) :]]
+    optional = review.list_left_out(by_policy=True)
     parts = [f"Not reviewed: {_name_few(review.gaps)}"] if review.gaps else []
     parts += [f"Not checked, and not required: {_name_few(optional)}"] if optional else []
     return fold_details("; ".join(parts), "\n".join(lines)) if unread else ""
