@@ -158,7 +158,10 @@ class _InterpreterSearch:
 
     def _reject(self, runs: Sequence[CommitRun], python: str | None) -> None:
         against = _describe_objection(runs)
-        self.tried.append(f"not Python {runs[0].python or python}: {against}")
+        version = runs[0].python or python
+        self.tried.append(
+            f"not {f'Python {version}' if version else 'the default Python'}: {against}"
+        )
         self.say(self.tried[-1])
         if len(self.tried) >= _WITHOUT_FILES:
             refuse_missing_content(self.lacking, against)

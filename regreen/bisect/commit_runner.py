@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from statistics import median
 from threading import Event, Lock
@@ -99,7 +99,12 @@ class TrialRunner:
         try:
             result, env = run(self.trial, sha)
         except SetupFailed as error:
-            return self._make_run(sha, "untestable", started, f"setup failed: {_last_line(error)}")
+            return self._make_run(
+                sha,
+                "untestable",
+                started,
+                f"setup failed: {signatures.find_telling_line(error.output) or str(error)[:300]}",
+            )
         except OutsideError as error:
             if self.cancel is not None and self.cancel.is_set():
                 raise Cancelled("stopped") from error
@@ -193,11 +198,6 @@ def _classify_result(result: RunResult) -> tuple[RunVerdict, str]:
     if result.exit_code in _NOT_STARTED:
         return "untestable", f"the command could not be started (exit {result.exit_code})"
     return "fail", f"exit {result.exit_code}"
-
-
-def _last_line(error: SetupFailed) -> str:
-    lines: Sequence[str] = [line for line in error.output.splitlines() if line.strip()]
-    return (lines[-1] if lines else str(error))[:300]
 
 
 # Slowness as a failure: a commit fails when it runs slower than the good end by more than a threshold.

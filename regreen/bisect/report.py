@@ -559,7 +559,10 @@ def _describe_older_failure(result: Bisection, sure: str) -> str:
     if (result.signature or "").startswith(("ModuleNotFoundError", "ImportError")):
         return f"a module is missing at both ends {sure} ({result.signature}): check its name, let --setup install it, or see `regreen env`"
     if result.range.good:
-        return f"the command fails at the good end, too {sure}; give an older --good"
+        ends = {result.range.bad, result.range.good}
+        passed = any(run.outcome == "pass" and run.sha in ends for run in result.observations)
+        flaky = ", or it is flaky: it passes there in some runs" if passed else ""
+        return f"the command fails at the good end, too {sure}: name an older commit as the good one{flaky}"
     return f"the command fails at the oldest commit, too {sure}: no commit of this history broke it"
 
 
@@ -659,7 +662,7 @@ def _list_runs(result: Bisection) -> list[str]:
     """A folded table of the runs: first those that were known before, then as many as were counted."""
     rows = [
         f"| {'known before' if run.reused else RUN_PARTS[run.part]} | {_name_commit(result, run)} | {_name_outcome(result, run)} "
-        f"| {_escape_markup(run.reason)[:120]} | {run.seconds:.1f} |"
+        f"| {_escape_markup(_explain_outcome(run))[:120]} | {run.seconds:.1f} |"
         for run in (*result.observations, *result.later_runs)
     ]
     cut = f" (the last {_MAX_LISTED_RUNS})" if len(rows) > _MAX_LISTED_RUNS else ""
@@ -683,6 +686,11 @@ def _name_commit(result: Bisection, run: Observation) -> str:
     if run.reverted == result.range.bad:
         return f"`{run.reverted[:12]}` with its change reverted"
     return f"`{result.range.bad[:12]}` with `{run.reverted[:12]}` reverted"
+
+
+def _explain_outcome(run: Observation) -> str:
+    """Why a run counts as it does: what it printed, where its exit code says no more than that it failed."""
+    return run.signature if run.signature and run.reason.startswith("exit ") else run.reason
 
 
 def _name_outcome(result: Bisection, run: Observation) -> str:

@@ -20,6 +20,7 @@ from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserEr
 from regreen.domain.job_control import StopCondition
 from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
+from regreen.environment.preparation import describe_failure
 from regreen.languages.python.missing_modules import list_modules
 from regreen.languages.registry import (
     find_listeners,
@@ -342,6 +343,7 @@ class Investigation:
         self._tests: dict[str, _Watched] = {}
         self._moved: tuple[BlamedPackage, ...] | None = None
         self._sources: dict[tuple[str, str], list[str]] = {}
+        self._messages: dict[str, str] = {}
 
     def find_cause(self) -> RedCause:
         """The verdict; `unknown` with the reason where the runs do not tell.
@@ -389,7 +391,9 @@ class Investigation:
             self._run_until_clear()
         except SetupFailed as error:
             return self._make_cause(
-                "unknown", f"the environment cannot be made on the base: {error}", "look"
+                "unknown",
+                f"the environment cannot be made on the base: {describe_failure(error)}",
+                "look",
             )
         return self._judge_observations()
 
@@ -431,6 +435,11 @@ class Investigation:
                 & set(first.tests)
             )
         names = names[:_MAX_TESTS] or [_WHOLE]
+        self._messages = {
+            failure.test: failure.message.partition("\n")[0][:200]
+            for failure in first.failures
+            if not failure.names_test
+        }
         known = read_circumstances(self._git, self._case.base, self._case.head, first, names)
         self._tests = {name: _Watched(CausePosterior(known[name])) for name in names}
 
@@ -630,7 +639,7 @@ class Investigation:
             undecided = by_cause.pop(None, [])
             names = [*names, *(name for name in undecided if self._tests[name].ended_like(one))]
             undecided = [name for name in undecided if name not in names]
-            reason = _describe_tests(names, one.describe_outcomes())
+            reason = self._describe_tests(names, one.describe_outcomes())
             others = self._describe_undecided(undecided) if undecided else ""
             return self._make_cause("change", reason + flakes + others, "fix")
         if names := by_cause.get("main"):
@@ -649,7 +658,7 @@ class Investigation:
         told = may_be_made or names
         one = self._tests[told[0]]
         posterior = one.posterior
-        reason = _describe_tests(told, one.describe_outcomes())
+        reason = self._describe_tests(told, one.describe_outcomes())
         if others := [name for name in names if name not in told]:
             reason += f"; flaky beside it: {_list_tests(others)}"
         if not may_be_made:
@@ -663,7 +672,7 @@ class Investigation:
         is_base = self._case.head == self._case.base
         red = f"red on the base {self._case.base[:12]}{'' if is_base else ' for the same reason'}"
         if self._passes_on_tip_of_base():
-            reason = _describe_tests(
+            reason = self._describe_tests(
                 names, f"{red}, green on the branch that it is for as it is now"
             )
             return self._make_cause("main", reason + flakes, "rebase")
@@ -680,8 +689,18 @@ class Investigation:
         if found and found.outcome == "before":
             first = f", and green at no older commit in {count_noun(found.runs, 'more run')}"
             do = "fix" if is_base else "look"  # nobody broke it, so nobody may be at work on it
-        reason = _describe_tests(names, f"{red}{first}")
+        reason = self._describe_tests(names, f"{red}{first}")
         return replace(self._make_cause("main", reason + flakes, do), since=since)
+
+    def _describe_tests(self, names: Sequence[str], state: str) -> str:
+        """What is true of some tests; how many come first, since a title has no room for the names of many.
+
+        A linter's finding is named by its place and its rule, which do not say what is wrong: its message does.
+        """
+        if len(names) > 1:
+            return f"{len(names)} tests are {state}: {_list_tests(names)}"
+        message = self._messages.get(names[0], "")
+        return f"{names[0] or 'the command'}{message and f' ({message})'} is {state}"
 
     def _describe_commit(self, sha: str) -> str:
         commit = self._git.commit(sha)
@@ -718,7 +737,7 @@ class Investigation:
             )
         if log is not None and log.kind == "test" and log.failures:
             posterior = CausePosterior.of_head_runs(failed=1, passed=runs)
-            reason = _describe_tests(
+            reason = self._describe_tests(
                 [failure.test for failure in log.failures],
                 f"red in CI, green here in {runs} of {runs} runs of the same commit",
             )
@@ -808,18 +827,22 @@ class Investigation:
         try:
             self._run_and_record("base")
         except SetupFailed:
-            reason = f"the environment cannot be made, on the base neither: {error}"
+            reason = (
+                f"the environment cannot be made, on the base neither: {describe_failure(error)}"
+            )
             return self._make_cause("unknown", reason, "look")
         try:
             self._run_and_record("head")
         except SetupFailed as again:
             return self._make_cause(
                 "change",
-                f"the setup fails on head, twice, and succeeds on the base: {again}",
+                f"the setup fails on head, twice, and succeeds on the base: {describe_failure(again)}",
                 "fix",
             )
         return self._make_cause(
-            "infrastructure", f"the setup failed once and then succeeded: {error}", "rerun"
+            "infrastructure",
+            f"the setup failed once and then succeeded: {describe_failure(error)}",
+            "rerun",
         )
 
     def _make_cause(self, verdict: RedVerdict, reason: str, do: Advice) -> RedCause:
@@ -885,16 +908,6 @@ def names_package(output: str, name: str) -> bool:
 def _split_requirement(word: str) -> tuple[str, str]:
     name, _, version = word.partition("==")
     return name, version
-
-
-def _describe_tests(names: Sequence[str], state: str) -> str:
-    """What is true of some tests; how many come first, since a title has no room for the names of many."""
-    verb = "is" if len(names) == 1 else "are"
-    return (
-        f"{names[0] or 'the command'} {verb} {state}"
-        if len(names) == 1
-        else f"{len(names)} tests {verb} {state}: {_list_tests(names)}"
-    )
 
 
 def _list_tests(names: Iterable[str]) -> str:

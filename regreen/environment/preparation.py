@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import posixpath
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,6 +35,7 @@ from regreen.languages.registry import (
     widen_trial,
 )
 from regreen.languages.toolchains import find_debian_packages
+from regreen.logs.failure_signature import NO_CAUSE, find_telling_line
 from regreen.runs.test_runs import CommandRun, run_fresh
 from regreen.runs.trial import (
     Trial,
@@ -577,9 +577,6 @@ _COUNTED = re.compile(
     r"\b\d+ (?:passed|failed|tests? collected|skipped|tests? ran)|/\d+ tests collected|^\S+::\S+|^\S+\.py: \d+$|<(?:Function|TestCaseFunction|DoctestItem) ",
     re.MULTILINE,
 )
-_TELLING_LINE = re.compile(
-    r"(?i)\b(?:\w*error|failed|no module|not found|no matching|cannot|unable)\b"
-)
 
 
 def describe_start(trial: Trial, run: CommandRun) -> str | None:
@@ -610,7 +607,7 @@ def describe_failure(error: UserError) -> str:
     if under_way := _find_under_way(output) if _TOOK_TOO_LONG in error_text else "":
         return f"{error_text.partition(': ')[0]}: still {under_way}"
     telling = find_telling_line(output)
-    error_text = error_text.partition(f": {_NO_CAUSE}")[0]
+    error_text = error_text.partition(f": {NO_CAUSE}")[0]
     return (
         f"{error_text[:200]} ({telling})"
         if telling and telling not in error_text
@@ -636,50 +633,3 @@ def _find_under_way(output: str) -> str:
 
 
 _NO_PROGRAM = re.compile(r"\b([\w.+-]{1,60}): (?:command )?not found\b")
-_UNSOLVABLE = re.compile(r"(?:cause: )?Because \S+ ")  # how uv explains that no versions fit
-_RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception|SystemExit)\b: \S")
-_PLACE = re.compile(r"E\s+File \"([^\"\n]{1,200})\", line (\d{1,7})")
-_IN_CODE = re.compile(r"\b(?:Syntax|Indentation|Tab)Error: ")
-_NO_CAUSE = (
-    "ERROR: Command errored out with exit status"  # the head and the end of what old pips show
-)
-_PREFIX = re.compile(r"^(?:INTERNALERROR>|npm (?:error|ERR!) )")  # pytest's own traceback; npm
-_SOURCE = re.compile(
-    rf"{_NO_CAUSE}|at .{{1,300}}(?:\)|:\d+)$|(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
-    r"|[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|\w+(?:Error|Exception)$|\w+ = "
-)
-
-
-def find_telling_line(output: str) -> str:
-    """What was raised and ended the command, else the first line that names a fault, else the last one printed."""
-    lines = [_PREFIX.sub("", line) for line in output.splitlines()]
-    lines = [line.strip(" \t×╰─▶├│") for line in lines if len(line) < 2000]
-    lines = [line for line in lines if re.search(r"\w", line)]
-    marked = (line[1:].strip() for line in lines if line.startswith("E "))
-    shown = [_find_raised_in_report(lines) or next(marked, "")]
-    raised = [line for line in lines if _RAISED.match(line)]
-    causes = [line for line in lines if _UNSOLVABLE.match(line)]
-    faults = (
-        line
-        for line in lines
-        if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":"
-    )
-    found = (*shown, *raised[-1:], *causes[:1], *faults, *lines[-1:])
-    return next(filter(None, found), "")[:200]
-
-
-def _find_raised_in_report(lines: Sequence[str]) -> str:
-    """What pytest's first report says was raised, the last of what was raised meanwhile; of code in error, where."""
-    shown = place = ""
-    goes_on = False
-    for line in lines:
-        goes_on = goes_on or line.startswith("During handling of the above exception")
-        if shown and line.startswith("___"):
-            break
-        if at := _PLACE.match(line):
-            path = posixpath.relpath(at[1], "/work") if at[1].startswith("/work") else at[1]
-            place = f" ({path}, line {at[2]})"
-        elif _RAISED.match(line) and line.startswith("E ") and (goes_on or not shown):
-            shown = line[1:].strip() + (place if _IN_CODE.search(line) else "")
-            goes_on = False
-    return shown

@@ -1,18 +1,20 @@
 """What a failure looks like, so that only the failure we look for counts against a commit.
 
 A signature is read from what the command printed: failing test ids, the exception's type, its message, the innermost
-frame in the project. Without these, it is the exit status alone. People are shown the message as it was printed; two
+frame in the project. Without these, it is the exit status, and people are shown the line that tells most. People are shown the message as it was printed; two
 messages are compared without their numbers, addresses and temporary paths.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 
 from regreen.domain.models import RunResult
+from regreen.domain.text_limits import strip_terminal_codes
 from regreen.secrets.redaction import HIDDEN_MARK, redact_all
 
 _EXCEPTION_KIND = r"(?:[A-Za-z_][\w.]{0,120}\.)?(?:[A-Z]\w{0,80}(?:Error|Exception|Warning|Interrupt|Exit|Failure|Failed|Fault)|Exception)"
@@ -54,7 +56,8 @@ class FailureSignature:
     """How one run failed. `ended` is "exit", or "timeout", "oom", "flood" where it never came to an exit.
 
     `paths` are the files of the tree that its tracebacks go through: a hint where to look, not part of the comparison.
-    `says` is the runner's summary of each of `tests`, if it gives one.
+    `says` is the runner's summary of each of `tests`, if it gives one. `line` is for people, where nothing else tells: the
+    line of the output that tells most.
     """
 
     ended: str
@@ -65,17 +68,19 @@ class FailureSignature:
     frame: str = ""
     paths: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
+    line: str = ""
 
     @property
     def text(self) -> str:
         """One line for people and for the JSON document."""
         summary = f"{self.kind}: {self.message}" if self.kind and self.message else self.kind
         where = f" in {self.frame}" if self.frame else ""
-        status = f"exit {self.exit_code}" if self.ended == "exit" else self.ended
-        tests, says = self.tests or ("",), self.says
-        if len(tests) == 1 or not (says and all(says)):
+        status = self.line or (f"exit {self.exit_code}" if self.ended == "exit" else self.ended)
+        tests = self.tests or ("",)
+        says = self.says or ("",) * len(tests)
+        if summary and (len(tests) == 1 or not all(says)):
             # what was printed last belongs to the test that failed last
-            says = ("",) * (len(tests) - 1) + (f"{summary}{where}" if summary else "",)
+            says = ("",) * (len(tests) - 1) + (f"{summary}{where}",)
         words = [": ".join(filter(None, pair)) for pair in zip(tests, says, strict=False)][:3]
         words += [f"and {len(self.tests) - 3} more"] if len(self.tests) > 3 else []
         return " | ".join([word for word in words if word] or [status])
@@ -97,6 +102,7 @@ def from_json(value: dict[str, object]) -> FailureSignature:
         str(value.get("frame", "")),
         _string_tuple(value.get("paths")),
         _string_tuple(value.get("says")),
+        str(value.get("line", "")),
     )
 
 
@@ -126,6 +132,7 @@ def read_signature(result: RunResult) -> FailureSignature:
         _find_innermost_frame(lines),
         _list_frame_paths_innermost_first(lines),
         tuple(item.strip() for item in found.values()) if any(found.values()) else (),
+        "" if found or kind else _find_line_to_show(lines),
     )
 
 
@@ -257,3 +264,65 @@ def _list_frame_paths_innermost_first(lines: Sequence[str]) -> tuple[str, ...]:
         if not path.startswith(("/", "<")):
             found[path] = None
     return tuple(found)[:_MAX_PATHS]
+
+
+_TELLING_LINE = re.compile(
+    r"(?i)\b(?:\w*error|failed|no module|not found|no matching|cannot|unable)\b"
+)
+_UNSOLVABLE = re.compile(r"(?:cause: )?Because \S+ ")  # how uv explains that no versions fit
+_RAISED = re.compile(r"(?:E\s+)?(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception|SystemExit)\b: \S")
+_CODE_PLACE = re.compile(r"E\s+File \"([^\"\n]{1,200})\", line (\d{1,7})")
+_IN_CODE = re.compile(r"\b(?:Syntax|Indentation|Tab)Error: ")
+NO_CAUSE = (
+    "ERROR: Command errored out with exit status"  # the head and the end of what old pips show
+)
+_FINDING = re.compile(
+    r"(?:[\w./+-]{1,300}\.\w{1,5}:\d{1,9}(?::\d{1,9})?:|[A-Z]{1,5}\d{2,5}(?: \[\*\])?) \S"
+)
+_PREFIX = re.compile(r"^(?:INTERNALERROR>|npm (?:error|ERR!) )")  # pytest's own traceback; npm
+_SOURCE = re.compile(
+    rf"{NO_CAUSE}|at .{{1,300}}(?:\)|:\d+)$|(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
+    r"|[_=]{3}|(?:ERROR: )?usage: |raise |return |except\b|File \"|\d+│|hint:|error: (?:subprocess-exited-with-error|metadata-generation-failed)|\w+(?:Error|Exception)$|\w+ = "
+)
+
+
+def _find_line_to_show(lines: Sequence[str]) -> str:
+    """What a linter or a compiler found first, else the line that tells most."""
+    plain = [strip_terminal_codes(line) for line in lines]
+    found = next((line[:200] for line in plain if _FINDING.match(line)), "")
+    return found or find_telling_line("\n".join(plain))
+
+
+def find_telling_line(output: str) -> str:
+    """What was raised and ended the command, else the first line that names a fault, else the last one printed."""
+    lines = [_PREFIX.sub("", line) for line in output.splitlines()]
+    lines = [line.strip(" \t×╰─▶├│") for line in lines if len(line) < 2000]
+    lines = [line for line in lines if re.search(r"\w", line)]
+    marked = (line[1:].strip() for line in lines if line.startswith("E "))
+    shown = [_find_raised_in_report(lines) or next(marked, "")]
+    raised = [line for line in lines if _RAISED.match(line)]
+    causes = [line for line in lines if _UNSOLVABLE.match(line)]
+    faults = (
+        line
+        for line in lines
+        if _TELLING_LINE.search(line) and not _SOURCE.match(line) and line[-1] != ":"
+    )
+    found = (*shown, *raised[-1:], *causes[:1], *faults, *lines[-1:])
+    return next(filter(None, found), "")[:200]
+
+
+def _find_raised_in_report(lines: Sequence[str]) -> str:
+    """What pytest's first report says was raised, the last of what was raised meanwhile; of code in error, where."""
+    shown = place = ""
+    goes_on = False
+    for line in lines:
+        goes_on = goes_on or line.startswith("During handling of the above exception")
+        if shown and line.startswith("___"):
+            break
+        if at := _CODE_PLACE.match(line):
+            path = posixpath.relpath(at[1], "/work") if at[1].startswith("/work") else at[1]
+            place = f" ({path}, line {at[2]})"
+        elif _RAISED.match(line) and line.startswith("E ") and (goes_on or not shown):
+            shown = line[1:].strip() + (place if _IN_CODE.search(line) else "")
+            goes_on = False
+    return shown

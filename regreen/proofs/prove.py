@@ -19,7 +19,6 @@ from regreen.domain.job_control import ContextThreadPool, StopCondition
 from regreen.domain.languages import FileTestTools
 from regreen.domain.models import Failure, PreparedEnv
 from regreen.domain.ports import Git, Sandbox
-from regreen.environment.preparation import find_telling_line
 from regreen.fixers.case import FixJob, InitialFailure, RepairCase
 from regreen.fixers.warm_engine import Candidate, WarmEngine
 from regreen.gate.checks.silenced_errors import check_silenced_errors
@@ -40,6 +39,7 @@ from regreen.languages.registry import (
     find_warm_language,
     parses,
 )
+from regreen.logs.failure_signature import find_telling_line
 from regreen.proofs.changed_tests import (
     ChangedTest,
     ChangeParts,

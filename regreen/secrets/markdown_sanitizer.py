@@ -69,9 +69,17 @@ def to_plain_line(text: str, limit: int = 1000) -> str:
     return _break_links(_join_lines(text, limit))
 
 
-def _join_lines(text: str, limit: int) -> str:
-    """The visible text on one line of at most `limit` characters; where it is longer, it ends after a word with an ellipsis."""
-    shown = redact_secrets(remove_hidden(text[: 4 * limit])).split()
+def _join_lines(text: str, limit: int, *, keeps_blanks: bool = False) -> str:
+    """The visible text on one line of at most `limit` characters; where it is longer, it ends after a word with an ellipsis.
+
+    `keeps_blanks`: runs of blanks within a line stay, as code has them.
+    """
+    visible = redact_secrets(remove_hidden(text[: 4 * limit]))
+    if keeps_blanks:
+        rows = (row.replace("\t", " ").strip() for row in visible.splitlines())
+        shown = " ".join(filter(None, rows)).split(" ")
+    else:
+        shown = visible.split()
     if len(text) > 4 * limit and shown and len(shown[-1]) < limit:
         shown.pop()  # it may be half a credential, which is not known for one
     line = " ".join(shown)
@@ -94,7 +102,7 @@ def escape_line(text: str, limit: int = 1000) -> str:
 
 def code_span(text: str, limit: int = 300) -> str:
     """A code span that nothing inside can close."""
-    inner = _join_lines(text, limit).replace("<!--", f"<!{_ZERO_WIDTH_SPACE}--")
+    inner = _join_lines(text, limit, keeps_blanks=True).replace("<!--", f"<!{_ZERO_WIDTH_SPACE}--")
     if not inner:
         return ""
     longest = max((len(run) for run in re.findall(r"`+", inner)), default=0)

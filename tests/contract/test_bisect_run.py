@@ -172,7 +172,7 @@ def test_it_was_broken_before(history: History, find: Callable[..., Bisection]) 
     assert (found.outcome, found.culprit) == ("before", None)
     assert found.tests <= 6
     assert found.narrowing[-1].probability == round(found.probability, 4), "one number"
-    assert "give an older --good" in report.render_headline(found)
+    assert "name an older commit as the good one" in report.render_headline(found)
     lacking = replace(found, signature="ModuleNotFoundError: No module named 'dateutil'")
     assert "let --setup install it" in report.render_headline(lacking)
 
@@ -598,3 +598,19 @@ def test_how_far_a_search_without_a_good_commit_goes_back_is_said_in_words(
         progress=said.append,
     )
     assert f"{works[:12]} passes (exit 0), 1 commit back" in said
+
+
+def test_a_setup_that_fails_everywhere_says_what_its_installer_found(
+    history: History, sandbox: Sandbox
+) -> None:
+    installer = "echo 'error: subprocess-exited-with-error'\necho 'error: two top-level modules'\necho 'hint: See above for details.'\nexit 1\n"
+    good = history.commit("begin", setup__sh=installer)
+    history.grow(2)
+    found = run_bisection(
+        BisectJob(Trial(("true",), setup="sh ./setup.sh"), good=good, verify=False),
+        git=GitRepository.open(history.path),
+        sandbox=sandbox,
+    )
+    assert found.notes[0].startswith("not the default Python: at ")
+    assert found.notes[0].endswith(" untestable (setup failed: error: two top-level modules)")
+    assert "two top-level modules" in report.render_headline(found)

@@ -392,3 +392,31 @@ def test_no_credential_of_a_run_is_in_its_answer_or_kept(
     assert "AssertionError" in said.out
     everything = f"{said.out}{said.err}{kept.decode('latin-1')}"
     assert [place for place, token in tokens.items() if token in everything] == []
+
+
+def test_a_linters_finding_is_named_with_its_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lint = "if grep -q '^import os' a.py; then\n  echo 'a.py:1:8: F401 [*] `os` imported but unused'\n  echo 'Found 1 error.'\n  exit 1\nfi\n"
+    mine = Checkout(tmp_path / "mine")
+    mine.commit("base", lint_sh=lint, a_py="A = 1\n")
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", a_py="import os\nA = 1\n")
+    words = ("--setup", "true", "--format", "json", "--", "sh", "lint.sh")
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, capsys=capsys)
+    assert str(found["reason"]).startswith("a.py:1:8: F401 (`os` imported but unused) is red on head in ")  # fmt: skip
+    assert "a.py:1:8: F401 [*] `os` imported but unused" in str(found["runs"])
+
+
+def test_an_environment_that_cannot_be_made_is_told_with_the_installers_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = Checkout(tmp_path / "mine")
+    mine.commit("base", a_py="A = 1\n")
+    mine.git("checkout", "-q", "-b", "change")
+    mine.commit("change", a_py="A = 2\n")
+    setup = "echo 'error: two top-level modules'; echo 'exit code: 1'; echo 'hint: See above for details.'; exit 1"
+    words = ("--setup", setup, "--format", "json", "--", "python", "a.py")
+    _, found = run("why", "--repo", str(mine.root), "--base", "main", *words, capsys=capsys)
+    assert found["verdict"] == "unknown"
+    assert str(found["reason"]).endswith("exited with 1: exit code: 1 (error: two top-level modules)")  # fmt: skip

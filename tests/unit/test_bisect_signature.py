@@ -64,7 +64,29 @@ def test_a_module_that_python_cannot_run_is_a_missing_module() -> None:
     seen = read_signature(failure(stderr="/usr/bin/python3.11: No module named pytst\n"))
     assert seen.text == "ModuleNotFoundError: No module named 'pytst'"
     package = "/usr/bin/python3.11: No module named shop.__main__; 'shop' is a package and cannot be run\n"
-    assert read_signature(failure(stderr=package)).text == "exit 1"
+    seen = read_signature(failure(stderr=package))
+    assert (seen.kind, seen.text) == ("", package.strip())
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("", "exit 1"),
+        ("written '  two  ', read 'two'\n", "written '  two  ', read 'two'"),
+        ("\x1b[31mchecking\x1b[0m\nerror: 2 rows lost\nmake: *** [check] Error 1\n", "error: 2 rows lost"),
+        ("a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n", "a.py:1:8: F401 [*] `os` imported but unused"),
+        ("F401 [*] `os` imported but unused\n --> a.py:1:8\nFound 1 error.\n", "F401 [*] `os` imported but unused"),
+    ],
+)  # fmt: skip
+def test_a_command_without_a_summary_is_shown_by_its_telling_line(output: str, line: str) -> None:
+    seen = read_signature(failure(output))
+    assert seen.text == line
+    assert matches_any(seen, [read_signature(failure("other words\n"))]), "only for people"
+
+
+def test_a_test_without_an_exception_keeps_its_summary() -> None:
+    bare = "E       assert 7 == 3\nFAILED tests/test_a.py::test_a - assert 7 == 3\n"
+    assert read_signature(failure(bare)).text == "tests/test_a.py::test_a: assert 7 == 3"
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from regreen.environment.inference import infer_environments
 from regreen.environment.preparation import (
     describe_failure,
     describe_start,
-    find_telling_line,
     render_environment,
 )
 from regreen.languages.python.dependencies import PythonDependencies
 from regreen.languages.python.project_setup import infer_python_setups, is_named_in_manifests
+from regreen.logs.failure_signature import find_telling_line
 from regreen.packages.python_version import convert_poetry_bounds
 from regreen.packages.setup_command import WRITE_PINS, find_setup_inputs
 from regreen.packages.setup_guard import InstallPolicy, SourceTree, find_refusals

@@ -117,7 +117,15 @@ _OWN_FAILURES = {
 }
 
 
-_NOISE_PREFIXES = ("npm notice", "npm error A complete log", "npm ERR! A complete log", "[notice]")
+_NOISE_PREFIXES = (
+    "npm notice",
+    "npm error A complete log",
+    "npm ERR! A complete log",
+    "[notice]",
+    "note: This ",
+    "hint: See above",
+    "╰─> See above",
+)
 
 
 def _last_line(text: str) -> str:
