@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from regreen.bot import feedback, messages, trust
 from regreen.bot.feedback import OutcomeStore
-from regreen.bot.jobs.event_jobs import make_orders
+from regreen.bot.jobs.event_jobs import BRANCH_PREFIX, make_orders
 from regreen.bot.jobs.runner import Job
 from regreen.bot.jobs.serialization import deserialize_work
 from regreen.bot.posted_findings import PostedFindings
@@ -92,7 +92,7 @@ COMMAND_HELP: Mapping[CommandName, str] = MappingProxyType(
         "review": "review the newest commits; `full` reviews the whole pull request again",
         "fix": "repair the failing check and open the patch as a draft; a hint in words helps the model",
         "bisect": 'find the commit that broke a test, such as `test="pytest tests/test_x.py"`',
-        "why": "say who caused the failing check: this change, main, a flaky test, a package",
+        "why": "say what caused the failing check: this change, main, a flaky test, a package",
         "prove": "say whether the tests of this change prove it, by running them without it",
         "test": "write a test for lines that no test runs (needs a model)",
         "explain": "explain what the change does, or a finding in its thread (needs a model)",
@@ -520,7 +520,9 @@ class CommandHandler:
         demand = _make_request(context.event, command, sha)
         if demand is None:
             reply.post_text(
-                messages.command_unclear("that works on pull requests, and this is an issue.")
+                messages.command_not_run(
+                    f"`/{command.name}` works on pull requests; here use `/bisect` or `/fix`"
+                )
             )
             reply.show_reaction("confused")
             return "not a pull request"
@@ -588,7 +590,7 @@ class CommandHandler:
         prefix = context.loaded.config.commands.prefix
         undo_with = f"{prefix}undismiss {finding.id}"
         own = context.login if is_own else ""
-        return messages.finding_dismissed(finding.title, undo_with, own, check)
+        return messages.finding_dismissed(finding.title, undo_with, own, check, reason)
 
     def _record_dismissal(
         self, event: CommentPosted, github: GitHub, finding: PostedFinding, reason: str
@@ -614,7 +616,8 @@ class CommandHandler:
             return done
         pull = context.pull
         if pull is None or not pull.fork:
-            return messages.nothing_to_approve()
+            is_draft = pull is not None and pull.draft and pull.head_ref.startswith(BRANCH_PREFIX)
+            return messages.nothing_to_approve(event.number if is_draft else None)
         again = ReviewRequest(event.where, event.number, full=False, asked_by=login)
         self._desk.order(make_orders(again, context.job.record.id))
         return messages.fork_approved(pull.head_sha)

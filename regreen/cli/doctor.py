@@ -205,10 +205,10 @@ def _check_github(settings: Settings) -> list[DoctorCheck]:
     if missing:
         detail = f"not set: {', '.join(missing)}"
         return [
-            DoctorCheck("the App is set up", "github", False, False, detail, "run `regreen setup`")
+            DoctorCheck("the GitHub App", "github", False, False, detail, "run `regreen setup`")
         ]
     return [
-        DoctorCheck("the App is set up", "github", True, False, f"App {settings.app_id}"),
+        DoctorCheck("the GitHub App", "github", True, False, f"App {settings.app_id}"),
         _check_private_key(settings),
     ]
 

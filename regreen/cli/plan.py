@@ -105,6 +105,9 @@ def _describe_job(job: JobPlan) -> list[str]:
     state = "can be reproduced" if job.supported else "cannot be reproduced"
     lines = [f"{state}{' (its own condition is false for this event)' if job.skipped else ''}"]
     lines += [f"  blocked by: {one.what}: {one.why}" for one in job.unsupported]
+    lines += ["  instead: `regreen fix -- COMMAND` repairs one command of it"] * bool(
+        job.unsupported
+    )
     lines += [
         f"  {step.number:3} {step.kind:5} {_shorten_commits(step.name)}{_format_step_note(step)}"
         for step in job.steps

@@ -135,6 +135,8 @@ def command(
         click.echo(json.dumps(document, indent=2))
     else:
         shown = {**document, "capsule": format_replay(place, repo) if place else None}
+        if done.trial.command != argv:
+            shown["command"] = f"{done.trial.command_line} (in place of the one that was given)"
         print_answer(format_cause(shown), headline=True)
     return 1 if found.verdict == "unknown" else 0
 

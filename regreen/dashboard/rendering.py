@@ -19,7 +19,7 @@ from jinja2 import ChainableUndefined, Environment, PackageLoader
 from markupsafe import Markup
 
 from regreen.bisect.report import RUN_PARTS
-from regreen.bot.messages.causes import is_unreproduced, may_be_made_flaky
+from regreen.bot.messages.causes import advise, is_unreproduced, may_be_made_flaky
 from regreen.domain.text_limits import format_seconds
 from regreen.packages.lock_edits import PackageUpgrade
 from regreen.reviewers.summary import WITHHELD_WORDS, describe_on_base
@@ -253,6 +253,7 @@ def _make_environment() -> Environment:
         "style_sheet": Markup(_STYLE_SHEET),  # noqa: S704 - our own file
     }
     environment.filters |= {
+        "advice": advise,
         "cause": name_cause,
         "class_name": lambda word: "".join(c for c in str(word) if c.isalnum()),
         "confidence": describe_confidence,

@@ -21,7 +21,7 @@ from regreen.secrets.markdown_sanitizer import code_span, count_noun, format_pro
 
 _OUTCOME_TEXTS = {
     "fixed": "fixed",
-    "flaky": "flaky: the same commit sometimes passes and sometimes fails",
+    "flaky": "flaky: the same commit sometimes passes and sometimes fails; make the test reliable, or quarantine it",
     "not_reproduced": "not reproduced",
     "gave_up": "no fix found",
     "needs_human": "a patch works and needs a person's approval",

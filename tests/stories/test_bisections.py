@@ -198,6 +198,7 @@ def test_a_revision_that_does_not_exist_is_named_with_the_page_of_the_job(story:
     story.work()
     (answer,) = issue.comments
     assert "no such revision: 'zzz'; it is the name of no branch or tag" in answer
+    assert "The bisection was not started: no such " in answer
     assert "([details](https://regreen.example/jobs/bisect/" in answer
     assert list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True) == []
 

@@ -119,8 +119,8 @@ def test_a_review_of_an_issue_makes_no_sense(story: Story) -> None:
     issue = story.issue("Broken")
     story.says("alice", "/review", on=issue)
     story.work()
-    problem = "that works on pull requests, and this is an issue."
-    assert issue.comments == [f"> `/review`\n\nUnclear command: {problem}"]
+    told = "Not done: `/review` works on pull requests; here use `/bisect` or `/fix`."
+    assert issue.comments == [f"> `/review`\n\n{told}"]
 
 
 @needs_sandbox
@@ -141,6 +141,11 @@ def test_nothing_waits_for_an_approval(story: Story) -> None:
     story.says("alice", "/approve", on=pull)
     story.work()
     assert pull.comments == ["> `/approve`\n\nNothing here is waiting for approval."]
+    draft = story.pull({"shop/a.py": "A = 1\n"}, draft=True, branch="regreen/fix-1")
+    story.says("alice", "/approve", on=draft)
+    story.work()
+    how = f"To accept #{draft.number}, mark it ready for review and merge it."
+    assert draft.comments[0].endswith(f"waiting for approval. {how}")
 
 
 def test_dismissing_what_is_not_there(story: Story) -> None:

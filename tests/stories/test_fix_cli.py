@@ -168,6 +168,19 @@ def test_a_flaky_failure_is_called_flaky(repository: Repository) -> None:
     assert seen == "flaky"
 
 
+def test_the_one_edit_that_is_offered_is_not_called_an_unlikely_repair_too(
+    repository: Repository,
+) -> None:
+    test = "from pkg.price import price\n\n\ndef test_price():\n    assert (price(9, 2), price(5, 5), price(0, 0), price(1, 3)) == (7, 0, 0, -2)\n"
+    good = "def price(whole, less):\n    return whole - less\n"
+    repository.commit("prices", {"pkg/price.py": good, "tests/test_price.py": test})
+    repository.commit("faster prices", {"pkg/price.py": good.replace(" - ", " + ")})
+    argv = ("--base", "HEAD~1", "--rungs", "template", "--", "pytest", "-q")
+    _, document = fixed(repository, *argv)
+    assert (document["outcome"], document["rung"]) == ("fixed", "template"), document["attempts"]
+    assert document["hints"] == []
+
+
 @pytest.mark.soak
 def test_a_wrong_test_is_left_alone(repository: Repository) -> None:
     repository.commit(

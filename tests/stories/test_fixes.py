@@ -415,6 +415,6 @@ def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
     story.work()
     patch = story.pulls[-1]
     assert patch.body.startswith("`python -m pytest -q` fails on #1; "), "no CI job failed"
-    said = rf"\n\nDraft #{patch.number} takes back the commit that broke it: reverted {sha[:12]} \(.+; a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\)\. "
+    said = rf"\n\nDraft #{patch.number} reverts {sha[:12]} \(.+; a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\), which broke it\. "
     said += rf"With it the failing command passes .+\. It merges into the branch `change`\. The patch changes .+\. Review and merge #{patch.number} if you agree, or close it if that change was meant; "
     assert re.search(said, pull.comments[-1]), pull.comments[-1]

@@ -147,7 +147,7 @@ def test_a_dismissed_finding_never_returns(story: Story) -> None:
     finding = pull.remarks[0][2].split("/dismiss ")[1].split("`")[0]
     story.says("alice", f"/dismiss {finding} it is a test server", on=pull)
     story.work()
-    assert "\n\nDismissed: " in pull.comments[-1]
+    assert "\n\nDismissed (it is a test server): " in pull.comments[-1]
     assert " The check `Regreen` is `success` now: No open findings, 1 " in pull.comments[-1]
     assert (pull.check.summary or "").startswith("**No open findings (no model; tests not run).**")
     assert f"`{finding}`" in (pull.check.summary or "").partition("Dismissed, and still")[2]

@@ -159,7 +159,9 @@ def test_a_strangers_commit_is_not_run_from_an_issue_either(tell: Tell) -> None:
     story.work()
     story.says("alice", f'/bisect bad={pull.raw.head_sha} test="true"', on=issue)
     story.work()
+    assert "The bisection was not started: " in issue.comments[0]
     assert "is on no branch of this repository" in issue.comments[0]
+    assert "log" not in issue.comments[0], "Regreen's log has no more to say"
     assert prepared == []
 
 

@@ -314,3 +314,4 @@ def test_a_plan_begins_with_how_much_can_be_reproduced(tmp_path: Path) -> None:
     assert "test (1), test (2), test (3), test (4) and 1 more: can be reproduced" in said
     assert said.count("pytest") == 1
     assert "  blocked by: " in said
+    assert said.count("  instead: `regreen fix -- COMMAND` ") == 1, "of the one that is blocked"

@@ -312,6 +312,19 @@ def test_what_a_person_reads_first_is_one_line(store: Database) -> None:
     shown = _operator(store).get("/bisections").text
     assert shown.count("pytest -k odd") == 1
     assert "it passed at the bad end" in shown
+    ran["headline"] = "not reproduced: the command did not fail"
+    store.save_document(ResultDocument("bisect", "o/r", 1, "s", job.id, _NOW, ran))
+    assert "not reproduced: the command did not fail" in _operator(store).get("/bisections").text
+
+
+def test_the_page_of_an_answer_says_what_to_do(store: Database) -> None:
+    job = _order(name="w")
+    store.store_orders([job])
+    cause = {"verdict": "change", "do": "fix", "checks": ["test"], "runs": [], "action": ""}
+    body = {"causes": [cause], "base": "main", "seconds": 9.0}
+    store.save_document(ResultDocument("why", "o/r", 5, "s", job.id, _NOW, body))
+    shown = _operator(store).get(f"/jobs/{job.id}").text
+    assert "Repair it on this branch, or comment <code>/fix</code>." in shown
 
 
 def test_results_outlive_the_job_that_found_them(store: Database) -> None:

@@ -434,7 +434,7 @@ def test_the_check_names_the_proof_and_a_line_for_each_place_that_no_test_watche
     untried = proof_check("a" * 40, ProofResult("proven", "red", (shown,)), required=False)
     assert "\n\nNo fault was tried in the changed lines.\n\n" in untried.summary
     assert (half.title[:22], half.conclusion) == ("Proven, but 1 of 2 fau", "success")
-    assert check.summary.startswith(f"**{check.title}**, all of those in `add`. A proof is weak where more than half do.\n\n{name}: red\n\n- ")  # fmt: skip
+    assert check.summary.startswith(f"**{check.title}**, all of those in `add`. A proof is weak where more than half do. Add an assertion that fails with the faults below, or a test of `add`.\n\n{name}: red\n\n- ")  # fmt: skip
     assert (check.summary.count("3 of 4"), check.summary.count("Weak proof")) == (1, 1)
     assert (
         "\n\nThese faults are not noticed by `tests/test_calc.py` (each line below "

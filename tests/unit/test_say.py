@@ -788,8 +788,14 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     caused = f"{'c' * 12} (Count income into budgets) broke it"
     opened = messages.fix_opened(7, caused, branch="main", fix=by_revert, is_own=True)
     whose = f"(Count income into budgets; a commit of this pull request, {blame})"
-    assert opened.startswith(f"Draft #7 takes back the commit that broke it {whose}. With it ")
-    assert (opened.count("Ada"), "broke it. " in opened) == (1, False), "said once"
+    assert opened.startswith(f"Draft #7 reverts {'c' * 12} {whose}, which broke it. With it the ")
+    part = Attempt(
+        "revert", f"reverted the source changes of {'c' * 12}", "accepted", 1.0, patch="x"
+    )
+    in_part = replace(by_revert, patch="x", attempts=(part,))
+    of_part = messages.fix_opened(7, caused, branch="main", fix=in_part)
+    assert of_part.startswith(f"Draft #7 reverts the source changes of {'c' * 12} (Count income")
+    assert (opened.count("Ada"), opened.count("broke it")) == (1, 1), "said once"
     by_hand = messages.fix_opened(7, caused, branch="main", fix=replace(by_revert, rung="model"))
     assert f" {caused}. It is {blame}. Review" in by_hand
     followed = replace(fix, rung="recipe", culprit=culprit, cause=f"{'c' * 12} left callers behind")
@@ -860,10 +866,11 @@ def test_what_is_long_or_said_elsewhere_is_not_repeated() -> None:
     cause = messages.make_cause_document(RedCause("change", "red on head", "fix"))
     more = {"checks": ["test"], "action": note, "repeat": long}
     check = messages.cause_check("a" * 40, [cause | more])
-    assert "It has to be repaired here." not in check.summary, "the draft repairs it"
+    assert "Repair it on this branch" not in check.summary, "the draft repairs it"
     assert f"Failed: `test`.\n\n{note}" in check.summary
     assert f"<details><summary>Reproduce</summary>\n\n```sh\n{long}\n```" in check.summary
-    assert "It has to be repaired here." in messages.cause_check("a" * 40, [cause | more | {"action": ""}]).summary  # fmt: skip
+    bare = messages.cause_check("a" * 40, [cause | more | {"action": ""}])
+    assert "Failed: `test`. Repair it on this branch, or comment `/fix`." in bare.summary
     alone = messages.cause_check("a" * 40, [cause | more | {"checks": [messages.NO_CHECK]}])
     assert "Failed: " not in alone.summary, "no check failed"
     assert "No CI job is known to have failed here, so Regreen ran the tests itself." in (
@@ -913,3 +920,43 @@ def test_an_approved_change_that_passes_says_so_first_and_how_to_repeat_it() -> 
         "<sub>Cost: no model; 0.0 s on Regreen's machine.</sub>",
         f"<sub>Reproduce: `{again}`</sub>",
     ]
+
+
+def test_a_bisection_shows_what_failed_as_it_was_printed() -> None:
+    seen = "AssertionError: 'food   -20.00' != 'food  -20.00'"
+    run = Observation("d" * 40, "fail", "written '  two  '", 1.0, "exit 1")
+    culprit = BlamedCommit("c" * 40, "Line up", "ann", "2026-01-02T03:04:05+00:00")
+    found = replace(make_bisection([(1.0, 1.0, (-1,))]), culprit=culprit)
+    found = replace(found, signature=seen, observations=(run,))
+    body = messages.bisection_body(found)
+    assert f"- fails with: `{seen}`" in body
+    assert "| fail | written '  two  ' |" in body, "the exit code says no more than the outcome"
+    ends = [replace(run, sha=found.range.bad, outcome=outcome) for outcome in ("fail", "pass")]
+    before = replace(found, outcome="before", culprit=None, observations=tuple(ends))
+    before = replace(before, range=replace(found.range, good="e" * 40))
+    assert "name an older commit as the good one, or it is flaky" in messages.bisection_body(before)
+
+
+def test_an_answer_says_what_to_do_where_it_is_read() -> None:
+    more = {"checks": [messages.NO_CHECK], "action": "", "repeat": "", "rerun": "nothing"}
+    flaky = messages.make_cause_document(RedCause("flaky", "now red, now green", "rerun"))
+    flaky["runs"] = [{"where": "head", "outcome": "fail", "signature": None}]
+    check = messages.cause_check("a" * 40, [flaky | more], branch="main")
+    step = "Nothing is to do in this change: repair or quarantine the test on `main`."
+    assert f"so Regreen ran the tests itself. {step}" in check.summary
+
+    main = messages.make_cause_document(RedCause("main", "red there too", "wait", since="c" * 40))
+    main["runs"] = [
+        {"where": "head", "outcome": "fail", "signature": "test_a: assert 7 == 3"},
+        {"where": "head_old_versions", "outcome": "pass", "signature": None},
+    ]
+    shown = format_cause(main | {"command": "python -m unittest (in place of the one given)"})
+    assert "  do: wait: The change is not the cause: " in shown
+    assert "A revert of cccccccccccc there may do it." in shown
+    assert "\n  head failed: test_a: assert 7 == 3\n  head old versions passed\n" in shown
+    assert "\n  command: python -m unittest (in place of the one given)" in shown
+    draft = {"checks": ["test"], "action": messages.repair_note(7, "main"), "repeat": ""}
+    check = messages.cause_check("a" * 40, [main | draft], branch="main")
+    assert "A revert of" not in check.summary, "the draft repairs it"
+    change = messages.make_cause_document(RedCause("change", "red on head", "fix"))
+    assert "do: fix: Repair it on this branch, or run `regreen fix`." in format_cause(change)

@@ -188,14 +188,16 @@ def bisect_on_request(services: Services, job: Job, ask: BisectAsk) -> str:
         _require_measure(ask.slower, good)
         services.sandbox()  # fails early
         ends = _find_range_ends(git, good, bad)
+        cleared = require_clearance(services.store, git, repository, pull, *ends)
     except NoSandbox:
         raise
     except UserError as error:
         # whoever typed the range is told, so that no failed job waits for somebody else
-        page = services.job_page_url(job.record.id)
-        reply.decline(messages.job_failed(str(error), job.record, page))
+        refused = replace(job.record, outcome="refused")
+        reply.decline(
+            messages.job_failed(str(error), refused, services.job_page_url(job.record.id))
+        )
         return f"not run: {error}"
-    cleared = require_clearance(services.store, git, repository, pull, *ends)
     branch = pull.head_ref if pull else repository.default_branch
     try:
         tests = complete_tests(
@@ -588,6 +590,7 @@ def _save_bisection(
         "opened": opened,
         "branch": branch if git.is_ancestor(blamed, f"refs/heads/{branch}") else "",
         "culprit_pull": {"number": pull.number, "author": pull.author} if pull else None,
+        "headline": report.render_headline(bisection),
         "runs_made": report.describe_runs(bisection),
         "reproduce": messages.reproduce_bisection(bisection, fetch),
         "undo": messages.undo_culprit(bisection),

@@ -26,6 +26,7 @@ from regreen.logs.failure_signature import strip_varying_text
 from regreen.runs.capsule import find_outcome
 
 CAUSE_CHECK = "regreen/why"
+_RUN_ENDS = {"pass": "passed", "fail": "failed", "infra": "could not be run"}
 _DOTTED_NAME = re.compile(r"\w+(?:\.\w+)+")
 _MAX_TITLE_CHARS = 140
 _MAX_SHOWN_RUNS = 12
@@ -54,9 +55,9 @@ _NEXT_STEP_QUIET = (
     "Nothing to repair: start CI if it has not run, and comment `/why` once it fails."
 )
 _ADVICE = {
-    "fix": "It has to be repaired here.",
+    "fix": "Repair it on this branch, or TRY.",
     "rebase": "It is repaired on BRANCH already: rebase on it.",
-    "wait": "The change is not the cause: the failure goes away when BRANCH is repaired and this branch is updated from it.",
+    "wait": "The change is not the cause: the failure goes away when BRANCH is repaired and this branch is updated from it.REVERT",
     "look": "A person has to look at it.",
 }
 _ADVICE_MAYBE_MADE_FLAKY = "Whether the change made it flaky is not known. Look at what the change does to what this test runs: when the test passes once more, that shows nothing."
@@ -91,16 +92,24 @@ def make_cause_document(found: RedCause, capsule: str | None = None) -> dict[str
 
 def format_cause(document: Mapping[str, Any]) -> str:
     """The text on the terminal."""
-    lines = [f"{document['verdict']}: {document['reason']}", f"  do: {document['do']}"]
+    lines = [f"{document['verdict']}: {document['reason']}"]
+    lines += [f"  do: {document['do']}: {advise(document, way='run `regreen fix`')}"]
     lines += [f"  {_UNREPRODUCED}"] if is_unreproduced(document) else []
     lines += [f"  {_MAYBE_MADE_FLAKY}"] if may_be_made_flaky(document) else []
     lines += [f"  {text}" for text in (_describe_rate(document),) if text]
     lines += [
-        f"  ran on {run['where'].replace('_', ' ')}: {run['signature'] or run['outcome']}"
+        ": ".join(
+            filter(None, (f"  {_name_place(run)} {_RUN_ENDS[run['outcome']]}", run["signature"]))
+        )
         for run in document["runs"]
     ]
+    lines += [f"  command: {document['command']}"] if document.get("command") else []
     capsule = document["capsule"]
     return "\n".join([*lines, *([f"  repeat it: regreen replay {capsule}"] if capsule else [])])
+
+
+def _name_place(run: Mapping[str, Any]) -> str:
+    return str(run["where"]).replace("_", " ")
 
 
 def reproduce_cause(base: str, head: str, setup: str, command: Sequence[str]) -> str:
@@ -228,7 +237,7 @@ def _format_card(cause: Mapping[str, Any], branch: str, closing: str = "") -> st
     failed = f"Failed: {checks}{more}."
     if cause["checks"] == [NO_CHECK]:
         failed = "No CI job is known to have failed here, so Regreen ran the tests itself."
-    told = f"{failed} {_advise(cause, branch)}".rstrip()
+    told = f"{failed} {advise(cause, branch)}".rstrip()
     parts += [told if checks else _NEXT_STEP_QUIET]
     parts += [text for text in (_describe_rate(cause), cause["action"]) if text]
     runs = _list_runs(cause["runs"])
@@ -247,21 +256,27 @@ def _name_cause(cause: Mapping[str, Any]) -> str:
     return heading if cause["checks"] else "Nothing failed"
 
 
-def _advise(cause: Mapping[str, Any], branch: str) -> str:
-    package = cause["package"] if cause["verdict"] == "world" else None
-    if cause["do"] == "rerun":
+def advise(cause: Mapping[str, Any], branch: str = "", *, way: str = "comment `/fix`") -> str:
+    """What to do about a cause; `way` is how Regreen is asked to repair it."""
+    package = cause.get("package") if cause["verdict"] == "world" else None
+    where = code_span(branch, 100) if branch else "the base branch"
+    if cause.get("do") == "rerun":
         whose = "The change is not the cause." if cause["verdict"] == "infrastructure" else ""
         if is_unreproduced(cause):
             whose = "It did not fail here, so whether the change is the cause is not known."
+        elif cause.get("checks") == [NO_CHECK] and cause["verdict"] == "flaky":
+            whose = f"Nothing is to do in this change: repair or quarantine the test on {where}."
         step = "" if cause.get("rerun") in {"asked", "nothing"} else "Run the failed jobs again."
         return f"{whose} {step}".strip()
     if may_be_made_flaky(cause):
         return _ADVICE_MAYBE_MADE_FLAKY
-    if cause["do"] == "fix" and cause["action"]:
+    if cause.get("do") == "fix" and cause.get("action"):
         return ""  # the open draft that repairs it follows
     if not package:
-        where = code_span(branch, 100) if branch else "the base branch"
-        return _ADVICE[cause["do"]].replace("BRANCH", where)
+        since = "" if cause.get("action") else (cause.get("since") or {}).get("sha", "")[:12]
+        revert = f" A revert of {since} there may do it." if since else ""
+        text = _ADVICE.get(cause.get("do", ""), "").replace("BRANCH", where)
+        return text.replace("TRY", way).replace("REVERT", revert)
     held = code_span(f"{package['name']} {package['from']}", 200)
     return f"No change here causes it: hold it at {held}, or adapt the code to the new version."
 
@@ -271,11 +286,11 @@ def _list_runs(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     ends: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
         text = run["signature"] or ""
-        key = (run["where"], run["outcome"], strip_varying_text(text))
+        key = (_name_place(run), run["outcome"], strip_varying_text(text))
         ends.setdefault(key, []).append(text)
-    whole = Counter(run["where"] for run in runs)
+    whole = Counter(map(_name_place, runs))
     return [
-        f"- {where.replace('_', ' ')}: {outcome} in {len(texts)} of {count_noun(whole[where], 'run')}"
+        f"- {where}: {outcome} in {len(texts)} of {count_noun(whole[where], 'run')}"
         + (f", {code_span(texts[0], 500)}" if texts[0] else "")
         for (where, outcome, _), texts in list(ends.items())[:_MAX_SHOWN_RUNS]
     ]

@@ -68,7 +68,7 @@ def jobs_retried(kinds: Sequence[str]) -> str:
 
 def model_missing(request: str) -> str:
     """The command needs a model, and none is configured."""
-    return f"{request} needs a language model, and none is configured. `/review`, `/fix` and `/bisect` work without one."
+    return f"{request} needs a language model, and none is configured. `/review`, `/fix`, `/why`, `/prove` and `/bisect` work without one."
 
 
 def ask_for_test_command(request: str) -> str:
@@ -78,13 +78,16 @@ def ask_for_test_command(request: str) -> str:
     return f"{question} {say} `tests.command` in `{CONFIG_PATH}`."
 
 
-def finding_dismissed(title: str, undo: str, author: str = "", check: str = "") -> str:
-    """The finding was dismissed; `undo` takes that back; `author`: who did, where the change is their own.
+def finding_dismissed(
+    title: str, undo: str, author: str = "", check: str = "", reason: str = ""
+) -> str:
+    """The finding was dismissed for a `reason`; `undo` takes that back; `author`: who did, where the change is their own.
 
     `check` is "CONCLUSION: TITLE" of the check run since then.
     """
     own = f" {code_span(author)}, who dismissed it, is the author of this change." if author else ""
-    return f"Dismissed: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}{_describe_check_now(check)}"
+    why = f" ({inline_prose(reason, 200)})" if reason.strip() else ""
+    return f"Dismissed{why}: {inline_prose(title)}. It will not be raised again; {code_span(undo)} takes that back.{own}{_describe_check_now(check)}"
 
 
 def _describe_check_now(check: str) -> str:
@@ -124,10 +127,10 @@ def job_failed(reason: str, job: JobRecord, page: str = "", *, is_answer: bool =
     """A failed or refused job in one sentence; `page` is its address on the dashboard; `is_answer`: a model was asked."""
     name = "the answer" if is_answer else _JOB_NAMES.get(job.kind, "the job")
     kind = name.capitalize()
+    details = f"[details]({page})" if page else ""
     if job.outcome == "refused":
-        return f"{kind} was not started: {inline_prose(reason)}."
-    log = f"Regreen's log has the details, under {code_span(job.id)}"
-    details = f"[details]({page})" if page else log
+        return f"{kind} was not started: {inline_prose(reason)}.{details and f' ({details})'}"
+    details = details or f"Regreen's log has the details, under {code_span(job.id)}"
     return f"{kind} failed: {inline_prose(reason)}. ({details})"
 
 
@@ -154,9 +157,10 @@ def config_shown(yaml: str, source: str, problems: Sequence[ConfigProblem]) -> s
     return "\n\n".join(parts)
 
 
-def nothing_to_approve() -> str:
-    """`/approve` with nothing to approve."""
-    return "Nothing here is waiting for approval."
+def nothing_to_approve(draft: int | None = None) -> str:
+    """`/approve` with nothing to approve; `draft` is the number of a draft of ours that it was written on."""
+    how = f" To accept #{draft}, mark it ready for review and merge it." if draft else ""
+    return f"Nothing here is waiting for approval.{how}"
 
 
 def fork_approved(sha: str) -> str:

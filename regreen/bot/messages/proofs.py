@@ -81,7 +81,9 @@ def describe_extent(result: ProofResult) -> str:
     names = ", ".join(map(show_name, silent[:5]))
     more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
     where = f", all of those in {names}{more}" if silent else ""
-    border = " A proof is weak where more than half do." if _is_weak(result) else ""
+    test = f", or a test of {names}{more}" if silent else ""
+    step = f" Add an assertion that fails with the faults below{test}."
+    border = f" A proof is weak where more than half do.{step}" if _is_weak(result) else ""
     return f"**{head}**{where}.{border}"
 
 

@@ -135,11 +135,12 @@ def describe_claim(fix: FixResult, about: str = "") -> str:
         return f"makes the failing command pass{seen}"
     author = fix.culprit.author if fix.culprit and not about else ""
     whose = "a commit" if fix.rung == "revert" else "a part of this change"
-    whose = "the commit that broke it" if about else whose
     by = f" by {inline_prose(author)}" if author else ""
     how = next((one.summary for one in fix.attempts if one.patch and one.patch == fix.patch), "")
+    if about and fix.culprit:
+        what = how.removeprefix("reverted ") or fix.culprit.sha[:12]
+        return f"reverts {inline_prose(what)} ({about}), which broke it. With it the failing command passes{seen}"
     how = f": {inline_prose(how)}" if how else ""
-    how += f" ({about})" if about else ""
     return f"takes back {whose}{by}{how}. With it the failing command passes{seen}"
 
 
@@ -403,7 +404,7 @@ def revert_body(command: str, bisection: Bisection) -> str:
     if bisection.slower:
         what, is_now = "made a command slower", "it is as fast as before"
     head = f"This reverts the commit that {what}. With the revert on this branch {is_now}:"
-    judged = "The patch safety checks let it pass as they would a repair. To undo it after merging, use the button Revert of this pull request."
+    judged = "It passed the same safety checks as a repair. To undo it after merging, use the button Revert of this pull request."
     repeat = describe_repetition(reproduce_bisection(bisection))
     refuse = "To refuse this revert, close it: Regreen opens no second one for this commit."
     parts = [head, fence_code(command, "sh"), judged, render_markdown(bisection), *repeat, refuse]

@@ -64,9 +64,9 @@ class TemplateRung:
             f"the line {path}:{edit.line} is wrong",
         )
         judgement = judge(proposal)
-        return RungResult(
-            judgement if judgement.is_accepted else None, hints, outcome=judgement.outcome
-        )
+        if judgement.is_accepted:  # a hint would be about the very patch that is offered
+            return RungResult(judgement, outcome=judgement.outcome)
+        return RungResult(None, hints, outcome=judgement.outcome)
 
 
 def search_edits(

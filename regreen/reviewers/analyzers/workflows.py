@@ -27,6 +27,7 @@ from regreen.domain.models import Severity, UnreadFile
 from regreen.domain.text_limits import without_long_lines
 from regreen.reviewers.analyzers.baseline import make_analyzer_claim
 from regreen.reviewers.context import Claim, ReviewContext, ReviewerReport
+from regreen.secrets.markdown_sanitizer import count_noun
 
 _PRIVILEGED_EVENTS = frozenset(
     "pull_request_target workflow_run issue_comment issues discussion discussion_comment".split()  # noqa: SIM905
@@ -120,7 +121,7 @@ class WorkflowRisks:
             claims += [_make_claim(file, r) for r in risks if (r.rule, r.key) not in known]
         return ReviewerReport(
             tuple(claims),
-            read=f"{len(files)} workflow files" if files else "",
+            read=count_noun(len(files), "workflow file") if files else "",
             unread=tuple(unread),
         )
 
