@@ -191,11 +191,15 @@ def _is_same_summary(text: str, also: str) -> bool:
 
 def _are_about_other_names(kind: str, message: str, other: str) -> bool:
     """Whether two errors that are about a name are about different ones: another import, another attribute."""
-    if kind not in _NAME_ERROR_KINDS:
-        return False
-    here, there = (_QUOTED_TEXT.findall(text) for text in (message, other))
+    here, there = (find_wanted_name(kind, text) for text in (message, other))
+    return bool(here and there and here != there)
+
+
+def find_wanted_name(kind: str, message: str) -> str:
+    """The name that an error is about; "" for an error that is about none."""
+    quoted = _QUOTED_TEXT.findall(message) if kind in _NAME_ERROR_KINDS else []
     at = 0 if kind in {"ImportError", "ModuleNotFoundError", "KeyError", "NameError"} else -1
-    return bool(here and there and str(here[at]) != str(there[at]))
+    return str(quoted[at]) if quoted else ""
 
 
 def _similarity_ratio(signature: str, other: str) -> float:

@@ -337,12 +337,16 @@ def test_an_approved_change_on_an_old_base_is_tried_with_todays_main(story: Stor
     story.state.review(readme.raw, by="alice", event="APPROVE")
     story.work()
     assert readme.checks.get("regreen/why") is None, "nine commits are not many"
-    story.commits(_RENAMED)
+    renamed = story.commits(_RENAMED, message="Use one name")
     for pull in (coupons, readme):
         story.state.review(pull.raw, by="alice", event="APPROVE")
     story.work()
     title, text = _answer(story, coupons)
-    assert title.startswith("Approved on a base 10 commits old; with today's main tests.test_coupons is red on head")  # fmt: skip
+    gone = f"total of shop/prices.py is gone from main since {renamed[:12]}"
+    assert title == f"Approved on a base 10 commits old; with today's main it does not fit: {gone}"
+    assert "**This change and today's main do not fit**: tests.test_coupons is red on head" in text
+    assert f"{gone} (Use one name). Update this branch from main, and adapt it." in text
+    assert "Repair it on this branch" not in text
     assert "No module named" in text or "cannot import name 'total'" in text
     again = re.search(
         r"Reproduce: `git fetch origin (\w{40}) && regreen why --base \w{12} --head (\w{12})", text
