@@ -609,6 +609,8 @@ def render_markdown(result: Bisection, next_steps: str = "") -> str:
     headline = _escape_markup(render_headline(result, is_named=bool(command)))
     lines = [f"**{command} {headline}**" if command else f"**{headline}**", ""]
     lines += [next_steps, ""] if next_steps else []
+    if result.outcome != "found":  # the headline of a culprit names it
+        lines += [f"- command: {code_span(result.command, 120)}"]
     failures = [] if result.slower else (result.signature or "").split(" | ")
     lines += [f"- fails with: {code_span(failure)}" for failure in failures if failure.strip()]
     if result.culprit:

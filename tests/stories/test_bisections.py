@@ -215,6 +215,8 @@ def test_a_test_that_passes_at_the_bad_end_is_said_without_a_range(story: Story)
         "\n\n**not reproduced: the command did not fail where it should; it passes in 8 runs there. Check the command, or name"
         in answer
     )
+    assert "\n- command: `true`\n" in answer
+    assert [job.note for job in story.regreen.store.jobs(kinds=("bisect",))] == ["not reproduced"]
     assert re.search(r"- 8 runs\n- ran for \S+ s; 1 environment prepared for it", answer)
     said = "not reproduced: the command did not fail where it should; it passes in 8 runs there"
     assert all(said in shown_page(story, page) for page in ("/", "/jobs", "/audit"))
@@ -397,7 +399,10 @@ def test_a_proven_culprit_is_taken_back_in_one_draft(story: Story) -> None:
     assert patch.raw.draft
     assert patch.raw.head_ref == f"regreen/revert-{culprit[:12]}"
     assert patch.raw.issue.title == "Revert “Make total faster”"
-    judged, undo = "The patch safety checks let it pass", "the button Revert of this pull request"
+    judged, undo = (
+        "It passed the same safety checks as a repair.",
+        "the button Revert of this pull request",
+    )
     assert judged in patch.body
     assert undo in patch.body
     assert f"Draft #{patch.number} reverts that commit" in issue.comments[0]
