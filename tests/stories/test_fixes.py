@@ -84,7 +84,7 @@ def test_red_ci_becomes_a_verified_draft_and_is_not_doubled(story: Story) -> Non
     cost = "Cost: no model; 0.0 s on Regreen's machine."
     assert cost in patch.body, "the time of the job, whose clock stands still in a story"
     where = (
-        f"Draft #{patch.number} makes the failing command pass (3 runs, each in a fresh sandbox). "
+        f"Draft #{patch.number} makes `ruff check shop` pass (3 runs, each in a fresh sandbox). "
         "It merges into the branch `change`. "
     )
     assert answer.startswith(where)
@@ -382,7 +382,7 @@ def test_a_forks_patch_comes_in_a_comment_and_nothing_is_pushed(story: Story) ->
     story.says("alice", "/fix", on=pull)
     story.work()
     (answer,) = pull.comments
-    assert answer.startswith("> `/fix`\n\nThe patch below makes the failing command pass (3 runs, ")
+    assert answer.startswith("> `/fix`\n\nThe patch below makes `ruff check shop` pass (3 runs, ")
     assert "This branch belongs to a fork" in answer
     fetch, sha = f"git fetch origin pull/{pull.number}/head", pull.raw.head_sha[:12]
     assert f"{fetch}\ngit checkout {sha}\n" in answer
@@ -416,5 +416,5 @@ def test_a_reverted_commit_is_named_as_one_of_the_pull_request_with_its_author(
     patch = story.pulls[-1]
     assert patch.body.startswith("`python -m pytest -q` fails on #1; "), "no CI job failed"
     said = rf"\n\nDraft #{patch.number} reverts {sha[:12]} \(.+; a commit of this pull request, by alice on 2026-03-02(, probability \d+\.\d%)?\), which broke it\. "
-    said += rf"With it the failing command passes .+\. It merges into the branch `change`\. The patch changes .+\. Review and merge #{patch.number} if you agree, or close it if that change was meant; "
+    said += rf"With it `python -m pytest -q` passes .+\. It merges into the branch `change`\. The patch changes .+\. Review and merge #{patch.number} if you agree, or close it if that change was meant; "
     assert re.search(said, pull.comments[-1]), pull.comments[-1]

@@ -843,7 +843,7 @@ def test_a_repair_that_takes_work_back_says_so_first(rung: Any, how: str, claim:
     fix = replace(fix, after=PatchedRuns(0, 3))
     said = messages.describe_claim(fix)
     runs = "(3 runs, each in a fresh sandbox)"
-    assert said == f"{claim}. With it the failing command passes {runs}"
+    assert said == f"{claim}. With it `pytest` passes {runs}"
     opened = messages.fix_opened(7, "", branch="main", fix=fix)
     assert opened.startswith(f"Draft #7 {claim}. ")
     assert "or close it if that change was meant." in opened
@@ -852,7 +852,7 @@ def test_a_repair_that_takes_work_back_says_so_first(rung: Any, how: str, claim:
     draft = format_markdown(fix, branch="b")
     assert re.search(r"If that (change|part) was meant, close this", draft)
     plain = replace(fix, rung="recipe")
-    assert messages.describe_claim(plain) == f"makes the failing command pass {runs}"
+    assert messages.describe_claim(plain) == f"makes `pytest` pass {runs}"
     assert "was meant" not in messages.fix_opened(7, "", branch="main", fix=plain)
 
 

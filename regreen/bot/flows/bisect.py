@@ -590,7 +590,6 @@ def _save_bisection(
         "opened": opened,
         "branch": branch if git.is_ancestor(blamed, f"refs/heads/{branch}") else "",
         "culprit_pull": {"number": pull.number, "author": pull.author} if pull else None,
-        "headline": report.render_headline(bisection),
         "runs_made": report.describe_runs(bisection),
         "reproduce": messages.reproduce_bisection(bisection, fetch),
         "undo": messages.undo_culprit(bisection),

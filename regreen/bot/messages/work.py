@@ -127,21 +127,27 @@ def describe_origin(culprit: GuiltyCommit, *, is_own: bool) -> str:
     return ", ".join(filter(None, parts))
 
 
+_SHOWN_COMMAND = 80
+
+
 def describe_claim(fix: FixResult, about: str = "") -> str:
     """What a patch does, and what was run to see it; the text begins with a verb. `about` is the commit that is reverted."""
     runs = fix.after.reruns if fix.after else 0
     seen = f" ({count_noun(runs, 'run')}, each in a fresh sandbox)" if runs else ""
+    command = fix.before.command.strip()
+    is_short = 0 < len(command) <= _SHOWN_COMMAND and "\n" not in command
+    failing = code_span(command) if is_short else "the failing command"
     if fix.rung not in TAKES_BACK:
-        return f"makes the failing command pass{seen}"
+        return f"makes {failing} pass{seen}"
     author = fix.culprit.author if fix.culprit and not about else ""
     whose = "a commit" if fix.rung == "revert" else "a part of this change"
     by = f" by {inline_prose(author)}" if author else ""
     how = next((one.summary for one in fix.attempts if one.patch and one.patch == fix.patch), "")
     if about and fix.culprit:
         what = how.removeprefix("reverted ") or fix.culprit.sha[:12]
-        return f"reverts {inline_prose(what)} ({about}), which broke it. With it the failing command passes{seen}"
+        return f"reverts {inline_prose(what)} ({about}), which broke it. With it {failing} passes{seen}"
     how = f": {inline_prose(how)}" if how else ""
-    return f"takes back {whose}{by}{how}. With it the failing command passes{seen}"
+    return f"takes back {whose}{by}{how}. With it {failing} passes{seen}"
 
 
 def fix_opened(
