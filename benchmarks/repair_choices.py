@@ -23,6 +23,7 @@ from benchmarks import (
     mechanical_cases,
     mechanical_eleventh_cases,
     mechanical_more_cases,
+    mechanical_twelfth_cases,
     mechanical_unseen_cases,
 )
 from benchmarks.repair_choice_cases import CASES, START, Choice, Files
@@ -44,6 +45,7 @@ SETS = {
     "mechanical-ninth": mechanical_unseen_cases.NINTH,
     "mechanical-tenth": mechanical_unseen_cases.TENTH,
     "mechanical-eleventh": mechanical_eleventh_cases.ELEVENTH,
+    "mechanical-twelfth": mechanical_twelfth_cases.TWELFTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
