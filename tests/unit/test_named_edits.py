@@ -10,8 +10,10 @@ from unittest.mock import MagicMock
 import pytest
 
 from regreen.domain.models import Failure
+from regreen.fixers.case import Proposal
 from regreen.fixers.ladder import fix_failure
 from regreen.fixers.recipes.named_edits import propose_named_edits
+from regreen.fixers.rungs import recipe_rung
 from regreen.fixers.rungs.recipe_rung import RecipeRung
 from regreen.languages.python.dependencies import make_search_script, move_imports
 from tests.unit.repairs import Repository, job, sandbox_or_skip
@@ -29,6 +31,7 @@ from tests.unit.repairs import Repository, job, sandbox_or_skip
         ("DeprecationWarning: Please use assertEqual instead.", "self.assertEquals(1, 1)", "self.assertEqual(1, 1)", False),
         ("The `dict` method is deprecated; use `model_dump` instead.", "dict(x.dict())", "dict(x.model_dump())", False),
         ("FutureWarning: applymap() is deprecated, please use map instead", "t.applymap(str)", "t.map(str)", False),
+        ("AttributeError: 'Store' object has no attribute 'titlex'. Did you mean: 'title'?", "assert store.titlex == titlex", "assert store.title == titlex", True),
         ("The ``base()`` function is now available as lib.orm.base().", "from lib.ext import base", "from lib.orm import base", False),
     ],
 )  # fmt: skip
@@ -163,6 +166,29 @@ def test_a_proposal_gives_the_cause_and_the_question_of_its_row(
     assert proposal.cause == cause
     assert (asks is None) == (proposal.approval is None)
     assert (asks or "") in (proposal.approval or "")
+
+
+def test_a_name_that_python_only_suggests_comes_behind_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = {"a.py": "x.titlex(old())\n"}
+    sure = "a.py:1: `old` is deprecated, use `new` instead\n"
+    guess = "a.py:1: 'Item' object has no attribute 'titlex'. Did you mean: 'title'?\n"
+    named = [*propose_named_edits(guess, (), texts, texts.get), *propose_named_edits(sure, (), texts, texts.get)]  # fmt: skip
+    case = MagicMock(setup_failed=False)
+    case.before.failures, case.trial.overlay, case.git.tree.return_value = (), {}, []
+    case.git.show.return_value = texts["a.py"].encode()
+    rung = RecipeRung()
+    declared = Proposal("recipe", "+x\n", "declared it", "")
+    monkeypatch.setattr(recipe_rung, "_find_remedies", lambda *_: iter(()))
+    for name, gives in (("callers", []), ("moved_imports", []), ("declarations", [declared]), ("version_caps", []), ("small_edits", [])):  # fmt: skip
+        method = f"_propose_{'forgotten_' if name == 'callers' else ''}{name}"
+        monkeypatch.setattr(rung, method, lambda *_, gives=gives: iter(gives))
+    monkeypatch.setattr(rung, "_find_named_edits", lambda *_: named)
+    told = list(dict.fromkeys(one.summary for one in rung._all_proposals(case)))
+    assert told == ["wrote new instead of old", "declared it", "wrote title instead of titlex"]
+    rung._found = True  # something that a person decides about
+    assert "wrote title instead of titlex" not in [one.summary for one in rung._all_proposals(case)]
 
 
 def test_a_path_from_a_folder_means_the_one_file_that_ends_so() -> None:

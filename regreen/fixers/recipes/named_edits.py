@@ -107,8 +107,8 @@ def write_failures(failures: Sequence[Failure]) -> str:
 
 
 def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
-    for pattern in _load_rows("named_edit"):
-        for match in pattern.finditer(output):
+    for row in _load_table()["named_edit"]:
+        for match in re.finditer(row["pattern"], output):
             old = match.groupdict().get("old") or ""
             new = match["new"].strip(".,:")
             before = output[max(0, match.start() - _CONTEXT) : match.start("new")]
@@ -119,7 +119,7 @@ def _find_edits(output: str, shown: str) -> Iterator[NamedEdit]:
             old = (old or next(filter(None, similar), "")).strip(".")
             is_private = new.startswith("_") and not old.startswith("_")  # no successor
             if old and new and old != new and not is_private:
-                yield NamedEdit(old, new)
+                yield NamedEdit(old, new, asks=row.get("asks", ""))
 
 
 def index_path_ends(paths: Collection[str]) -> dict[str, str]:

@@ -293,7 +293,12 @@ class RecipeRung:
             yield Proposal(
                 self.name, _make_patch(case, _encode_texts(unused)), "removed them", words
             )
-        yield from (self._propose_named_edit(case, one) for one in named if not one.of_lines)
+        suggested = [one for one in named if not one.of_lines and any(e.asks for e in one.edits)]
+        yield from (
+            self._propose_named_edit(case, one)
+            for one in named
+            if not one.of_lines and one not in suggested
+        )
         yield from self._propose_moved_imports(case, files, read)
         for tools in DEPENDENCIES:
             by_pins = self._propose_moved_pins if case.setup_failed else self._propose_version_caps
@@ -303,6 +308,8 @@ class RecipeRung:
                 except AnalysisFailed as error:
                     self.troubles.append(f"the manifests could not be read: {error}")
         yield from self._propose_repeated_edits(case)
+        # each needs a person's approval, as what was found before may
+        yield from (self._propose_named_edit(case, one) for one in suggested if not self._found)
         yield from self._propose_small_edits(case, read)
 
     def _propose_forgotten_callers(self, case: RepairCase) -> Iterator[Proposal]:
