@@ -12,6 +12,7 @@ from regreen.fixers.recipes.tool_output import (
     make_recompile_remedies,
 )
 from regreen.languages.python.dependencies import (
+    PythonDependencies,
     cap_version,
     find_derived_locks,
     find_source_file,
@@ -21,6 +22,7 @@ from regreen.languages.python.dependencies import (
     parse_installed_modules,
     propose_manifests,
     read_heading_command,
+    register_marks,
 )
 from regreen.languages.python.missing_modules import MissingDistribution, find_missing_distributions
 
@@ -101,6 +103,74 @@ def test_requirements_that_lack_a_hash_are_compiled_anew() -> None:
     assert found[0].script.endswith("pip-compile --generate-hashes requirements.in")
     other = make_compile_script("deps/dev.txt", "#    pip-compile requirements.in\n")
     assert other.endswith("pip-compile requirements.in --output-file dev.txt")
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("pkg/a.py:1:8: DEP001 'yaml' imported but missing from the dependency definitions", ["PyYAML"]),
+        ("\x1b[1mpkg/a.py\x1b[m\x1b[36m:\x1b[m1: \x1b[1m\x1b[31mDEP003\x1b[m 'idna.core' imported but it is a transitive dependency", ["idna"]),
+        ("Missing requirements:\npkg/a.py:1 dist=PyYAML module=yaml\npkg/b.py:1 dist=idna module=idna.core\n", ["PyYAML", "idna"]),
+        ("These imports appear to be undeclared dependencies:\n- 'yaml' imported at:\n    pkg/a.py:1\n- 'pkg'\n- 'idna'\n\nThese dependencies appear to be unused (i.e. not imported):\n- 'attrs'\n", ["PyYAML", "idna"]),
+        ("pkg/a.py:1:1: I900 'yaml' not listed as a requirement", ["PyYAML"]),
+        ("pyproject.toml: DEP002 'yaml' defined as a dependency but not used in the codebase", []),
+        ("pkg/a.py:1 dist=PyYAML module=yaml", []),
+    ],
+)  # fmt: skip
+def test_what_a_checker_says_is_undeclared_is_declared(said: str, names: list[str]) -> None:
+    files = {"pyproject.toml": "[project]\ndependencies = []\n", **USED}
+    found = PythonDependencies().propose_declarations(said, list(files), files.get, "pip install .", setup_failed=False)  # fmt: skip
+    listed = ", ".join(f'"{name}"' for name in names)
+    wanted = {"pyproject.toml": f"[project]\ndependencies = [{listed}]\n"}
+    assert [changed for changed, _ in found] == ([wanted] if names else [])
+
+
+def test_what_is_declared_for_development_only_is_declared_for_the_product_too() -> None:
+    said = "pkg/a.py:1:8: DEP004 'yaml' imported but declared as a dev dependency"
+    groups = '\n[dependency-groups]\ndev = ["PyYAML"]\n'
+    files = {"dev-requirements.txt": "PyYAML\n", "pyproject.toml": f"[project]\ndependencies = []\n{groups}", **USED}  # fmt: skip
+    found = PythonDependencies().propose_declarations(said, list(files), files.get, "pip install -r dev-requirements.txt", setup_failed=False)  # fmt: skip
+    assert found == [
+        (
+            {"pyproject.toml": f'[project]\ndependencies = ["PyYAML"]\n{groups}'},
+            "PyYAML is imported but pyproject.toml declares it for development only",
+        )
+    ]
+
+
+SAID = "'nightly' not found in `markers` configuration option\nUnknown pytest.mark.weekly - is this a typo?"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("pytest.ini", "[pytest]\n", "[pytest]\nmarkers =\n    nightly\n    weekly\n"),
+        ("tox.ini", "[testenv]\nmarkers = x\n\n[pytest]\nmarkers =\n  quick: x\n", "[testenv]\nmarkers = x\n\n[pytest]\nmarkers =\n  quick: x\n  nightly\n  weekly\n"),
+        ("setup.cfg", "[tool:pytest]\nmarkers = quick\n\n[a]\n", "[tool:pytest]\nmarkers =\n    quick\n    nightly\n    weekly\n\n[a]\n"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\nmarkers = [\n    'quick: x',\n]\n", "[tool.pytest.ini_options]\nmarkers = [\n    'quick: x',\n    'nightly',\n    'weekly',\n]\n"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '-q'\n", "[tool.pytest.ini_options]\naddopts = '-q'\nmarkers = [\"nightly\", \"weekly\"]\n"),
+    ],
+)  # fmt: skip
+def test_marks_are_registered_where_the_project_keeps_its_settings(
+    path: str, old: str, new: str
+) -> None:
+    texts = {path: old, "other.ini": "[pytest]\n"}
+    assert register_marks(SAID, texts, texts.get) == {path: new}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pytest.ini", "[pytest]\nmarkers =\n    nightlyy\n"),  # one of the two is mistyped
+        ("tox.ini", "[testenv]\n"),
+        ("pyproject.toml", "[tool.black]\n"),
+        ("pyproject.toml", "[tool\n"),
+    ],
+)
+def test_a_mark_is_registered_nowhere_else(path: str, text: str) -> None:
+    texts = {path: text}
+    assert register_marks(SAID, texts, texts.get) == {}
+    assert register_marks("fixture 'weekly' not found", ["pytest.ini"], {"pytest.ini": "[pytest]\n"}.get) == {}  # fmt: skip
 
 
 def test_each_lock_that_is_named_as_stale_is_made_anew() -> None:

@@ -204,6 +204,13 @@ def test_a_file_is_named_as_the_error_says() -> None:
     assert wanted in [one.texts for one in found[:3]]
 
 
+def test_marks_that_nothing_registers_are_registered_first() -> None:
+    texts = {"tox.ini": "[pytest]\naddopts = -q\n", "tests/test_a.py": "assert 1\n"}
+    said = "ERROR tests/test_a.py - Failed: 'nightly' not found in `markers` configuration option"
+    first, *_ = propose_small_edits(said, texts, texts.get, MOST)
+    assert first.texts == {"tox.ini": "[pytest]\nmarkers =\n    nightly\naddopts = -q\n"}
+
+
 def test_what_removes_something_comes_last_and_is_marked() -> None:
     texts = {"a.py": "import os, sys\n"}
     found = propose_small_edits("a.py:1: unused import 'os'", texts, texts.get, MOST)

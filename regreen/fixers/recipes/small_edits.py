@@ -21,6 +21,7 @@ from regreen.code.paths import is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
 from regreen.domain.environments import ReadText
 from regreen.fixers.recipes.named_edits import index_path_ends, read_plain_output, strip_root
+from regreen.languages.python.dependencies import register_marks
 
 _MOST_OUTPUT = 40_000
 _MOST_LINES = 400
@@ -51,6 +52,8 @@ def propose_small_edits(
     )  # a blank, as some tools show it
     said = [line[:_LONGEST_LINE].expandtabs(1) for line in text.splitlines()[-_MOST_LINES:]]
     found: dict[tuple[tuple[str, str | None], ...], SmallEdit] = {}
+    if marks := register_marks(text, paths, read):
+        found[tuple(marks.items())] = SmallEdit(marks, "registered a mark of pytest", 0.0)
     places = _find_places(said, paths, read)
     if not places and command:
         said.append(command[:_LONGEST_LINE])

@@ -6,12 +6,14 @@ A manifest that is changed keeps its layout; the lock files and compiled require
 from __future__ import annotations
 
 import ast
+import difflib
 import posixpath
 import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 
 import tomlkit
 from packaging.utils import canonicalize_name
@@ -33,6 +35,8 @@ from regreen.languages.python.missing_modules import (
     find_imports_of_tests,
     find_missing_distributions,
     find_missing_variables,
+    find_undeclared_imports,
+    find_unknown_marks,
     is_imported_by_product,
     is_own_module,
 )
@@ -199,13 +203,22 @@ def propose_manifests(
             names = ", ".join(package.requirement for package in missing if package.extra)
             yield {path: with_extra}, f"{names} is needed, and {path} declares it without the extra"
             continue
+        is_list = path.endswith((".txt", ".in"))  # which has no place for development
         wanted = [
-            package for package in missing if canonicalize_name(package.distribution) not in have
+            package
+            for package in missing
+            if canonicalize_name(package.distribution) not in have
+            or (package.development and not is_list)
         ]
         changed = _add_requirements(path, text, wanted, used_by_source, setup)
         if wanted and changed is not None and changed != text:
             names = ", ".join(package.distribution for package in wanted)
-            yield {path: changed}, f"{names} is imported but {path} does not declare it"
+            lacks = (
+                "declares it for development only"
+                if wanted[0].development
+                else "does not declare it"
+            )
+            yield {path: changed}, f"{names} is imported but {path} {lacks}"
 
 
 def _add_missing_extras(text: str, wanted: Sequence[MissingDistribution]) -> str:
@@ -456,6 +469,10 @@ def _add_to_setup_py(text: str, requirement: str, group: str) -> str | None:
 
 def _add_to_setup_cfg(text: str, requirement: str, group: str) -> str | None:
     section, key = ("options.extras_require", group) if group else ("options", "install_requires")
+    return _append_to_ini_list(text, section, key, requirement)
+
+
+def _append_to_ini_list(text: str, section: str, key: str, new: str) -> str | None:
     lines = text.split("\n")
     is_inside = False
     for at, line in enumerate(lines):
@@ -468,9 +485,47 @@ def _add_to_setup_cfg(text: str, requirement: str, group: str) -> str | None:
             end += 1
         indent = re.match(r"[ \t]*", lines[at + 1])[0] if end > at + 1 else "    "  # type: ignore[index]  # always matches
         first = [f"{indent}{entry[2]}"] if entry[2] else []  # a single line becomes a list
-        lines[at:end] = [entry[1], *first, *lines[at + 1 : end], f"{indent}{requirement}"]
+        lines[at:end] = [entry[1], *first, *lines[at + 1 : end], f"{indent}{new}"]
         return "\n".join(lines)
     return None
+
+
+# In the order in which pytest looks for its settings: the first file with the section holds.
+_PYTEST_SECTIONS = {
+    "pytest.ini": "pytest",
+    ".pytest.ini": "pytest",
+    "pyproject.toml": "",
+    "tox.ini": "pytest",
+    "setup.cfg": "tool:pytest",
+}
+
+
+def register_marks(output: str, files: Collection[str], read: ReadText) -> dict[str, str]:
+    """The settings of pytest with the marks that nothing registers; empty without such, or where one looks mistyped."""
+    marks = find_unknown_marks(output)
+    for path, section in _PYTEST_SECTIONS.items() if marks else ():
+        text = changed = read(path) if path in files else None
+        for mark in marks:
+            if changed and difflib.get_close_matches(mark, re.findall(r"\w+", changed), 1, 0.85):
+                return {}
+            if changed and section:
+                added = _append_to_ini_list(changed, section, "markers", mark)
+                new_key = rf"\g<0>\nmarkers =\n    {mark}"
+                head = rf"(?m)^\[{section}\][^\n]*"
+                changed = added or re.sub(head, new_key, changed, count=1)
+            elif changed:
+                changed = _edit_toml(changed, partial(_register_in_toml, mark=mark))
+        if changed and changed != text:
+            return {path: changed}
+    return {}
+
+
+def _register_in_toml(document: tomlkit.TOMLDocument, mark: str) -> bool:
+    pytest = get_table(get_table(document, "tool"), "pytest")
+    settings = get_table(pytest, "ini_options") or pytest
+    if settings and "markers" not in settings:
+        settings["markers"] = []
+    return _append_to_toml_array(settings.get("markers"), mark)
 
 
 _NAME_PATTERN = r"([A-Za-z0-9][\w.-]{0,80}?)"
@@ -823,6 +878,7 @@ class PythonDependencies:
     ) -> list[tuple[dict[str, str], str]]:
         """Changed manifests that declare what the output says is missing, the likeliest first, each with its cause."""
         missing = find_missing_distributions(output, paths)
+        missing = missing or find_undeclared_imports(output, paths)
         if not missing:
             return []
         if setup_failed:

@@ -19,6 +19,7 @@ from regreen.code.paths import is_example, is_test, is_vendored
 from regreen.code.python_calls import is_module
 from regreen.code.python_compat import UnparsableSource, parse_python_or_explain
 from regreen.domain.environments import ReadText, RepositoryFiles
+from regreen.domain.text_limits import strip_terminal_codes
 from regreen.languages.python.imports import top_module
 from regreen.packages.popular_names import is_popular
 
@@ -63,13 +64,14 @@ class MissingDistribution:
     """A distribution that a failure asks for.
 
     `module` is the name in the failure: the module, mark, fixture or option. `extra` is the extra that is missing
-    ("[http2]"), `bound` a known version bound ("<81").
+    ("[http2]"), `bound` a known version bound ("<81"); `development`: it is declared, but not for the product.
     """
 
     distribution: str
     module: str
     extra: str = ""
     bound: str = ""
+    development: bool = False
 
     @property
     def requirement(self) -> str:
@@ -101,6 +103,21 @@ def _find_missing_modules(output: str, paths: Sequence[str]) -> Iterator[Missing
         elif top not in sys.stdlib_module_names:
             bound = tables["last_versions"].get(top, "")
             yield MissingDistribution(find_distribution(match[1]), top, bound=bound)
+
+
+def find_undeclared_imports(output: str, paths: Sequence[str]) -> tuple[MissingDistribution, ...]:
+    """What checkers of dependencies say is imported but not declared, or for development only."""
+    found: dict[str, MissingDistribution] = {}
+    text = strip_terminal_codes(output)
+    for row in _load_tables()["undeclared"]:
+        within = "\n".join(re.findall(row.get("within", "(?s).+"), text))
+        for match in re.finditer(row["pattern"], within):
+            top = match["module"].split(".")[0]
+            name = match.groupdict().get("distribution") or find_distribution(match["module"])
+            one = MissingDistribution(name, top, development=row.get("development", False))
+            if not is_own_module(top, paths):
+                found.setdefault(canonicalize_name(name), one)
+    return tuple(found.values())
 
 
 def find_imports_of_tests(files: RepositoryFiles) -> tuple[MissingDistribution, ...]:
@@ -162,9 +179,14 @@ def list_modules(distribution: str) -> list[str]:
     return [module for module, brings in known if canonicalize_name(brings) == name]
 
 
+def find_unknown_marks(output: str) -> list[str]:
+    """The marks of which pytest says that nothing registers them."""
+    return list(dict.fromkeys(one[1] or one[2] for one in _UNKNOWN_MARK.finditer(output)))
+
+
 def _find_missing_plugins(output: str) -> Iterator[MissingDistribution]:
     """Plugins whose marks, fixtures, options or settings pytest does not know, and those that it says are required."""
-    named = [("pytest_marks", match[1] or match[2]) for match in _UNKNOWN_MARK.finditer(output)]
+    named = [("pytest_marks", mark) for mark in find_unknown_marks(output)]
     named += [("pytest_fixtures", match[1]) for match in _MISSING_FIXTURE.finditer(output)]
     named += [
         ("pytest_options", word.partition("=")[0])
