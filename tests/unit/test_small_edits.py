@@ -204,6 +204,65 @@ def test_a_file_is_named_as_the_error_says() -> None:
     assert wanted in [one.texts for one in found[:3]]
 
 
+def test_a_file_that_only_has_to_be_there_is_made_beside_the_one_that_is_named() -> None:
+    texts = {"shop/tax/rules.py": "RATE = 7\n"}
+    said = "shop/tax/rules.py:1:1: INP001 {} is part of a package. Add an `__init__.py`."
+    first, *_ = propose_small_edits(said.format("It"), texts, texts.get, MOST)
+    assert first.texts == {"shop/tax/__init__.py": ""}
+    texts["shop/tax/__init__.py"] = '"""Taxes."""\n'
+    found = propose_small_edits(said.format("It"), texts, texts.get, MOST)
+    assert not any(one.texts.get("shop/tax/__init__.py") == "" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("row", "after"),
+    [
+        ('needs = ["yarl>=1.9"]', "needs = []"),
+        ("needs = ['yarl', 'idna']", "needs = ['idna']"),
+        ('needs = ["idna", "yarl[fast] < 2"]  # two', 'needs = ["idna"]  # two'),
+        ('needs = ["idna", "yarl", "attrs"]', 'needs = ["idna", "attrs"]'),
+        ('    "yarl~=1.9",', ""),
+    ],
+)
+def test_an_entry_of_a_list_goes_with_its_quotes_and_its_comma(row: str, after: str) -> None:
+    texts = {"conf.toml": f"[a]\n{row}\n"}
+    said = "conf.toml:2: 'yarl' is a dependency that is never used"
+    found = propose_small_edits(said, texts, texts.get, MOST)
+    dropped = [one.texts["conf.toml"] for one in found if one.drops]
+    assert dropped[0] == f"[a]\n{after}\n".replace("\n\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "row", "after", "there"),
+    [
+        ("WARNING - 'docs/intro2.md' links to 'intro.md', which was not found", "docs/intro2.md", "[x](intro.md)", "[x](introduction.md)", ["docs/introduction.md", "intro1.md"]),
+        ("docs/a/b.md:1: dead link ../img/shp.png", "docs/a/b.md", "![x](../img/shp.png)", "![x](../img/shop.png)", ["docs/img/shop.png", "img/shap.png"]),
+        ("python: can't open file '/work/tools/count.py': [Errno 2] No such file or directory", "ci/Makefile", "\tpython tools/count.py", "\tpython tools/count_all.py", ["tools/count_all.py", "count1.py"]),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_missing_is_the_one_most_like_it_in_its_folder(
+    said: str, path: str, row: str, after: str, there: list[str]
+) -> None:
+    texts = {path: f"{row}\n", **dict.fromkeys(there, "")}
+    first, *_ = propose_small_edits(said, texts, texts.get, MOST)
+    assert first.texts == {path: f"{after}\n"}
+
+
+def test_the_file_that_a_message_is_about_is_not_written_into_itself() -> None:
+    texts = {"docs/about.md": "[x](story.md)\n"}
+    said = "Doc file 'about.md' contains a link 'story.md', but the target is not found"
+    found = propose_small_edits(said, texts, texts.get, MOST)
+    assert found
+    assert not any("about.md" in (one.texts.get("docs/about.md") or "") for one in found)
+
+
+def test_a_link_to_a_file_that_is_there_stays() -> None:
+    texts = {"docs/shop.md": "[x](shop.md)\n", "docs/shops.md": ""}
+    said = "docs/shop.md:1: 'shop.md' has a heading that was not found"
+    found = propose_small_edits(said, texts, texts.get, MOST)
+    assert not any("shops.md" in (one.texts.get("docs/shop.md") or "") for one in found)
+
+
 def test_marks_that_nothing_registers_are_registered_first() -> None:
     texts = {"tox.ini": "[pytest]\naddopts = -q\n", "tests/test_a.py": "assert 1\n"}
     said = "ERROR tests/test_a.py - Failed: 'nightly' not found in `markers` configuration option"

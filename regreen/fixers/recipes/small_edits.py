@@ -119,11 +119,13 @@ class _Suggestions:
 
     def propose(self) -> Iterator[SmallEdit]:
         """Every kind of edit; in a test only another word, and none in what it asks for."""
+        yield from self._create_empty_files()
         is_tested = is_test(self.place.path)
         asks = is_tested and re.search(r"\bassert|\bexpect\b|\bshould\b", self.row)
         if asks or len(self.row) > _LONGEST_ROW:
             return
         yield from self._take_shown_lines()
+        yield from self._name_missing_files()
         yield from self._replace_words()
         if is_tested:
             return
@@ -161,8 +163,10 @@ class _Suggestions:
 
     @cached_property
     def words(self) -> list[_OfferedWord]:
-        """What the message offers."""
-        return _list_offered_words(self._list_message_lines(), self.place.at)
+        """What the message offers; the file that it is about is no word for that file."""
+        offered = _list_offered_words(self._list_message_lines(), self.place.at)
+        own = f"/{self.place.path}"
+        return [one for one in offered if "." not in one.text or not own.endswith(f"/{one.text}")]
 
     def _find_column(self) -> int:
         """The column that is named, or that a mark below the shown line points at; from one, nought if unknown."""
@@ -212,6 +216,15 @@ class _Suggestions:
                         whole, f"wrote `{content}` and more", 0.7 - 0.3 * ratio
                     )
 
+    # -- a file beside the one that is named
+
+    def _create_empty_files(self) -> Iterator[SmallEdit]:
+        for name in self.table["empty_files"]:
+            asked = self.table["adds_file"].replace("@NEW@", re.escape(name))
+            path = posixpath.join(posixpath.dirname(self.place.path), name)
+            if path not in self.paths and re.search(asked, self.message):
+                yield SmallEdit({path: ""}, f"added an empty {path}", 0.1)
+
     # -- one word for another
 
     def _replace_words(self) -> Iterator[SmallEdit]:
@@ -233,6 +246,26 @@ class _Suggestions:
             for style, pattern in self.table["style"].items():
                 if (is_named or is_pointed) and re.search(pattern, self.message):
                     yield from self._replace_word(old, _write_in_style(old, style), 0.6)
+
+    def _name_missing_files(self) -> Iterator[SmallEdit]:
+        """For a file that is said to be missing, the one most like it in its folder, as seen from the place or the root."""
+        if not self._speaks_of("missing_file"):
+            return
+        for old, *_ in self._list_old_words():
+            lead, name = posixpath.split(old)
+            ending = posixpath.splitext(name)[1]
+            if not ending or old not in self.message:
+                continue
+            alike = [path for path in self.paths if path.endswith(ending)]
+            for number, base in enumerate((posixpath.dirname(self.place.path), "")):
+                start = f"{posixpath.normpath(posixpath.join(base, lead))}/".removeprefix("./")
+                within = (path.removeprefix(start) for path in alike if path.startswith(start))
+                names = [one for one in within if "/" not in one]
+                others = [one for one in names if start + one != self.place.path]
+                found = [] if name in names else difflib.get_close_matches(name, others, 1, 0.6)
+                for new in found:
+                    whole = posixpath.join(lead, new)
+                    yield from self._replace_word(old, whole, 0.2 + number * 0.1)
 
     def _is_asked_for(self, word: _OfferedWord) -> bool:
         """Whether the message says in so many words that it should be there."""
@@ -575,6 +608,8 @@ class _Suggestions:
                 or not whole.search(self.row)
             ):
                 continue
+            entry = re.search(_ENTRY.replace("@NAME@", re.escape(word.text)), self.code)
+            pattern = re.escape(entry[0]) if entry else whole.pattern
             rank = base + min(_weigh_word(word), 0.5)
             line = self.table["declaration"].replace("@NAME@", re.escape(word.text))
             if re.fullmatch(line, self.row.strip()):
@@ -590,8 +625,9 @@ class _Suggestions:
                     ("", ""),
                 )
             ):
-                for match in list(re.finditer(f"{before}{whole.pattern}{after}", self.code))[-1:]:
+                for match in list(re.finditer(f"{before}{pattern}{after}", self.code))[-1:]:
                     row = self.row[: match.start()] + self.row[match.end() :]
+                    row = row if row.strip() else ""
                     words = f"dropped `{word.text}`"
                     yield from self._with_row(row, words, rank + 0.2 + number * 0.1, drops=True)
 
@@ -631,6 +667,8 @@ class _Suggestions:
 
 
 _POSITION = re.compile(r"(?<![\w./-])[\w./-]{1,200}[:(]\d{1,6}(?:[:,]\d{1,6})?|\b\d{1,6}:\d{1,6}\b")
+# In a list, also of requirements with their versions.
+_ENTRY = r"""(?<=[\[(,\s])(["'])@NAME@(?:\s?[\[<>=!~;][^"'\n]{0,80})?\1(?=[\]),]|$)"""
 _CALL_FORM = re.compile(r"([\w.]{1,60})\(\s?(?:['\"]?(?:\.{3}|…)['\"]?)?\s?\)")
 
 
@@ -814,7 +852,7 @@ def _find_lines_with_words(
     words = [(m[1], at) for at, line in enumerate(said) for m in _REFUSED_WORD.finditer(line)]
     if not refused_only:
         quoted = [(at, text) for at, line in enumerate(said) for text, *_ in _list_quoted(line)]
-        words = [*((text, at) for at, text in quoted if len(text) > 2), *words]
+        words = [*((strip_root(text), at) for at, text in quoted if len(text) > 2), *words]
     texts = {path: read(path) or "" for path in paths[:120]}
     for word, at in [*dict(reversed(words)).items()][-40:]:
         found = [
