@@ -16,6 +16,7 @@ from regreen.bot.flows.fix import (
     close_needless_fix,
     fix_failed_check,
     fix_on_request,
+    forget_closed_repair,
     publish_approved,
     report_broken_repair,
 )
@@ -80,6 +81,8 @@ class EventHandler:
         match maintenance.with_current_repository(services, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
+                if event.change == "closed":
+                    forget_closed_repair(services.store, event.where.repo, event.number)
                 why = f"cancelled: the pull request was {event.change.replace('_', ' ')}"
                 stopped = job.cancel_earlier_jobs(why, comments=False)
                 feedback.collect_feedback(

@@ -77,7 +77,12 @@ class PostedFindings:
         newest = self._store.documents(kind="review", repo=self._repo, number=self._number, limit=1)
         if not newest or newest[0].body.get("head") != head:
             return set()
-        threads = [t for t in github.threads(self._number) if t.comments and not t.resolved]
+        ours = {one.id for one in github.review_comments(self._number) if one.ours}
+        threads = [
+            thread
+            for thread in github.threads(self._number)
+            if thread.comments and not thread.resolved and thread.comments[0].id in ours
+        ]
         return {
             name
             for name in self.load_posted()
@@ -87,7 +92,7 @@ class PostedFindings:
     def review_memory(self, *, full: bool, shown: Collection[str] = ()) -> ReviewMemory:
         """What a review must know; `full`: as if only what is `shown` had been posted. Dismissed findings stay dismissed."""
         posted, dismissed = self.load_posted(), self.dismissed_names()
-        remembered = {k: p for k, p in posted.items() if k in dismissed or not full}
+        remembered = {k: p for k, p in posted.items() if k in dismissed or k in shown or not full}
         # a place that several findings share names the dismissed one: the review is asked for it first
         ordered = sorted(posted, key=lambda name: name in dismissed)
         return ReviewMemory(

@@ -205,18 +205,23 @@ def is_new_test(git: Git, base: str, head: str, name: str) -> bool:
 def find_lost_name(
     git: Git, base: str, tip: str, runs: Iterable[RedRun]
 ) -> tuple[str, Commit] | None:
-    """A name that a failure on head wants and a source of a branch has lost in `base..tip`, with its path; and the commit."""
+    """A definition that a failure on head wants and a source of a branch has lost in `base..tip`, with its path; and the commit."""
     seen = [one.signature for one in runs if one.where == "head" and one.signature]
+    seen = [one for one in seen if one.kind != "KeyError"]  # which names no definition
     wanted = (failure_signature.find_wanted_name(one.kind, one.message) for one in seen)
     name = next(filter(str.isidentifier, wanted), "")
     after = {entry.path: entry for entry in git.tree(tip)}
     changed = [e.path for e in git.tree(base) if is_source(e.path) and after.get(e.path) != e]
-    has_name = re.compile(rf"\b{name}\b".encode()).search
+
+    def has_name(path: str, rev: str) -> bool:
+        outline = read_outline(path, _show(git, rev, path))
+        return any(one.short_name == name for one in outline.definitions)
+
     for path in changed[:_MAX_LOST_FILES] if name else ():
-        if has_name(_show(git, base, path)) and not has_name(_show(git, tip, path)):
+        if has_name(path, base) and not has_name(path, tip):
             touching = git.commits_touching(base, tip, [path])
             those = [one for one in git.commits(base, tip) if one.sha in touching]
-            since = next((one for one in those if not has_name(_show(git, one.sha, path))), None)
+            since = next((one for one in those if not has_name(path, one.sha)), None)
             return (f"{name} of {path}", since) if since else None
     return None
 

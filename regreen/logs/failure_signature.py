@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 
 from regreen.domain.models import RunResult
@@ -68,7 +68,7 @@ class FailureSignature:
     frame: str = ""
     paths: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
-    line: str = ""
+    line: str = field(default="", compare=False)
 
     @property
     def text(self) -> str:
@@ -293,8 +293,9 @@ _SOURCE = re.compile(
 def _find_line_to_show(lines: Sequence[str]) -> str:
     """What a linter or a compiler found first, else the line that tells most."""
     plain = [strip_terminal_codes(line) for line in lines]
-    found = next((line[:200] for line in plain if _FINDING.match(line)), "")
-    return found or find_telling_line("\n".join(plain))
+    found = [line[:200] for line in plain if _FINDING.match(line) and not _SOURCE.match(line)]
+    error = next((line for line in found if "error" in line.lower()), "")
+    return error or next(iter(found), "") or find_telling_line("\n".join(plain))
 
 
 def find_telling_line(output: str) -> str:

@@ -161,14 +161,18 @@ def describe_open(
     """
     if standing:
         return f"No new findings; {count_noun(standing, 'earlier one')} still open"
-    counts = Counter(f.severity for f in list_unsure(withheld) if not _is_ruled_out(f))
-    grave = [f"{counts[s]} {s}" for s in _SEVERITIES[:2] if counts[s]]
-    held = (
-        f" posted; {', '.join(grave)} withheld as {WITHHELD_WORDS['confidence']}" if grave else ""
-    )
+    held = describe_grave_doubts(withheld)
+    held = f" posted; {held}" if held else ""
     not_done = ["no model"] if any(s.reviewer == "model" and s.by_policy for s in skipped) else []
     not_done += ["tests not run"] if any(s.tests_not_run for s in skipped) else []
     return f"No findings{held}" + (f" ({'; '.join(not_done)})" if not_done else "")
+
+
+def describe_grave_doubts(withheld: Sequence[WithheldFinding]) -> str:
+    """How many critical and high findings are withheld because they are not sure enough; "" where none is."""
+    counts = Counter(f.severity for f in list_unsure(withheld) if not _is_ruled_out(f))
+    grave = [f"{counts[s]} {s}" for s in _SEVERITIES[:2] if counts[s]]
+    return f"{', '.join(grave)} withheld as {WITHHELD_WORDS['confidence']}" if grave else ""
 
 
 def list_unsure(withheld: Iterable[WithheldFinding]) -> list[Finding]:

@@ -362,6 +362,19 @@ def test_a_repair_in_an_issue_is_of_what_was_bisected_there(story: Story) -> Non
     first, second = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     assert first.text.endswith(f"; review draft #{check.number}, which repairs it")
     assert second.text == "Review the draft that repairs `main`"
+    story.state.close(check.raw)
+    story.work()
+    first, _ = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert "review draft" not in first.text, "nobody has to review what was closed"
+    story.commits({"rate.py": "RATE = 3\n"}, message="Lower the rate")
+    _ci_fails(story, story.commits({"shop/more.py": "import os\n"}, message="More"))
+    story.says("alice", "/fix", on=issue)
+    story.work()
+    assert lint.body.startswith("The CI step ")
+    assert (
+        "; with this patch it passes. The patch changes `shop/bulk.py` (+0 -1), `shop/more.py` ("
+        in lint.body
+    )
 
 
 @pytest.mark.slow

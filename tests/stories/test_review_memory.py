@@ -52,6 +52,13 @@ def test_a_full_review_of_the_same_commit_repeats_no_open_thread(story: Story) -
     story.work()
     assert (len(pull.remarks), len(pull.reviews)) == (said, reviews)
     assert (pull.check.title or "").startswith("No new findings; ")
+    first = pull.raw.threads[0]
+    mark = first.comments[0].body
+    story.state.reply(pull.raw, first.comments[0], mark, by="mallory")
+    first.comments.pop(0)  # what stands first now is another person's copy
+    story.says("alice", "/review full", on=pull)
+    story.work()
+    assert len(pull.remarks) == said, "a copied mark hides no finding"
     story.pushes(pull, {PATH: MOVED})
     story.says("alice", "/review full", on=pull)
     story.work()

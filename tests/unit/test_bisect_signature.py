@@ -194,6 +194,15 @@ def test_a_kept_failure_holds_no_credential_and_still_is_the_same_failure() -> N
     assert not matches_any(other, [kept])
 
 
+def test_a_warning_is_not_shown_in_the_place_of_the_error_and_the_shown_line_is_not_compared() -> (
+    None
+):
+    said = "all.c:3:4: warning: unused variable 'x'\nall.c:9:1: error: expected ';' after {}\n"
+    first, second = (read_signature(failure(said.format(word))) for word in ("a", "b"))
+    assert first.line == "all.c:9:1: error: expected ';' after a"
+    assert (first.line == second.line, first == second) == (False, True)
+
+
 def test_each_of_several_tests_keeps_its_own_message() -> None:
     rows = [f"FAILED tests/test_a.py::test_{n} - assert {n} == 9" for n in range(4)]
     two, four = (read_signature(failure("\n".join(rows[:count]))).text for count in (2, 4))

@@ -158,6 +158,13 @@ def test_marks_are_registered_where_the_project_keeps_its_settings(
     assert register_marks(SAID, texts, texts.get) == {path: new}
 
 
+def test_marks_that_are_like_each_other_or_used_in_the_settings_are_registered() -> None:
+    said = "".join(f"Unknown pytest.mark.{x} - is this a typo?\n" for x in ("slow_v1", "slow_v2"))
+    texts = {"pytest.ini": "[pytest]\naddopts = -m 'not slow_v1'\n"}
+    new = "[pytest]\nmarkers =\n    slow_v1\n    slow_v2\naddopts = -m 'not slow_v1'\n"
+    assert register_marks(said, texts, texts.get) == {"pytest.ini": new}
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -443,6 +444,19 @@ def test_data_are_tried_before_code_that_has_the_same_word(tmp_path: Path) -> No
     found = repeat_edits(repository.open(), rev, None, "KeyError: 'address'", {}, is_asserted=False)
     tried = [set(one.texts) for one in found]
     assert tried == [{"people.json"}, {"a.py"}, {"a.py", "people.json"}]
+
+
+def test_a_word_far_from_the_error_names_no_exchange_and_other_encodings_are_left_alone(
+    tmp_path: Path,
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    (repository.path / "b.csv").write_bytes("mail,stra\xdfe\n".encode("latin-1"))
+    repository.commit("start", {"a.py": 'row["mail"]\n', "b.py": "x = mail\n"})
+    rev = repository.commit("name it", {"a.py": 'row["address"]\n'})
+    git, ask = repository.open(), partial(repeat_edits, base=None, is_asserted=False)
+    assert ask(git, rev, output="sending mail\nValueError: no port", places={}) == []
+    (found,) = ask(git, rev, output="KeyError: 'address'", places={})
+    assert found.texts == {"b.py": "x = address\n"}
 
 
 def test_of_a_file_that_the_commit_changed_the_named_lines_alone_are(tmp_path: Path) -> None:

@@ -248,6 +248,7 @@ _UNSURE = (
         (replace(_CLEAN, skipped=(_NO_MODEL, _NO_TESTS)), "success", "No findings (no model; tests not run)", "no_findings"),
         (replace(_CLEAN, withheld=_UNSURE), "success", "No findings posted; 1 critical withheld as not sure enough", "no_findings"),
         (replace(_CLEAN, not_reviewed=(UnreadFile("a.py", "too large"),)), "neutral", "Not reviewed: a.py", "not_reviewed"),
+        (replace(_CLEAN, withheld=_UNSURE, not_reviewed=(UnreadFile("a.py", "too large"),)), "neutral", "Not reviewed: a.py; 1 critical withheld as not sure enough", "not_reviewed"),
         (replace(_CLEAN, skipped=(SkippedReviewer("ruff", "failed"),)), "neutral", "Not reviewed: ruff", "not_reviewed"),
         (replace(_CLEAN, tests=_FAILED), "neutral", "2 tests failing", "tests_fail"),
         (replace(_CLEAN, tests=replace(_FAILED, fail_on_base=("test_b",))), "neutral", "2 tests failing", "tests_fail"),
@@ -788,7 +789,7 @@ def test_a_repair_is_titled_by_what_it_does() -> None:
     caused = f"{'c' * 12} (Count income into budgets) broke it"
     opened = messages.fix_opened(7, caused, branch="main", fix=by_revert, is_own=True)
     whose = f"(Count income into budgets; a commit of this pull request, {blame})"
-    assert opened.startswith(f"Draft #7 reverts {'c' * 12} {whose}, which broke it. With it the ")
+    assert opened.startswith(f"Draft #7 reverts {'c' * 12} {whose}, which broke it. With it `")
     part = Attempt(
         "revert", f"reverted the source changes of {'c' * 12}", "accepted", 1.0, patch="x"
     )

@@ -41,6 +41,7 @@ from regreen.environment.preparation import CompletedTrial
 from regreen.fixers.case import QUICK_MINUTES
 from regreen.fixers.ladder import FixJob, FixResult, fix_failure
 from regreen.fixers.report import format_markdown
+from regreen.secrets.redaction import HIDDEN_MARK
 
 _MAX_ATTEMPTS_PER_DAY = 5
 _MAX_MINUTES = 20.0
@@ -165,14 +166,16 @@ def publish_approved(
         late = messages.describe_late_approval(login, services.clock.now(), pull.head_sha)
         settle_waiting_patches(github, services.store, pull.number, late, on_pull=True)
         return messages.approval_too_late(pending.sha, pull.head_sha)
-    issue = int(place) if pull is None and place.isdecimal() else None
-    command = _find_bisected_command(services.store, where.repo, issue)
-    target = _FixTarget(pending.branch, pending.sha, pull, issue, command)
+    found = _find_proposal(services.store, pending)
+    target = _FixTarget(pending.branch, pending.sha, pull)
+    if found is not None and pull is None and place.isdecimal():
+        # it is published as what it was proposed as
+        own = replace(target, issue=int(place), command=found.body["before"]["command"])
+        target = own if found.body.get("title") == own.repaired else target
     flow = _FixFlow(
         services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
     flow.workflow = pending.workflow
-    found = _find_proposal(services.store, pending)
     body = messages.approved_body(login, services.clock.now(), pending.body)
     try:
         opened, reply = flow.open_draft(
@@ -224,6 +227,13 @@ def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
     # last: a process that dies before this line repeats the work
     services.store.remove(OpenRepair, repo=event.where.repo, branch=event.head_branch)
     return f"closed #{pull.number}"
+
+
+def forget_closed_repair(store: Store, repo: str, number: int) -> None:
+    """Forget the draft `number` of a repair, which was merged or closed."""
+    for repair in store.find_all(OpenRepair, repo=repo):
+        if repair.number == number:
+            store.remove(OpenRepair, repo=repo, branch=repair.branch)
 
 
 def _reason_to_keep_open(
@@ -423,6 +433,11 @@ class _FixFlow:
             keep=partial(self._desk.store_capsule, self._repository, fetch=target.fetch_command),
         )
         fix = replace(fix, environment=document)
+        red_run = _find_latest_failed_run(self._github, target) if target.command else None
+        if fix.outcome == "already_green" and red_run is not None:
+            # what was bisected here is repaired, and something else is red
+            self._target, self.workflow = replace(target, command=""), red_run.path
+            return self._find_repair(red_run, hint, asked_by=asked_by)
         if fix.outcome == "already_green" and run is not None and environment is not None:
             # what failed in CI is something else
             reason = f"{red.reason}; `{red.trial.command_line}` passes here"
@@ -720,8 +735,13 @@ def _find_bisected_command(store: Store, repo: str, issue: int | None) -> str:
     if issue is None:
         return ""
     known = store.documents(kind="bisect", repo=repo, number=issue, limit=1)
-    seen = (one.body["command"] for one in known if one.body["outcome"] != "not_reproduced")
-    return next(seen, "")
+    seen = (
+        one.body["command"]
+        for one in known
+        if one.body["outcome"] != "not_reproduced" and not one.body.get("slower")
+    )
+    command = next(seen, "")
+    return "" if HIDDEN_MARK in command else command  # it is not what was run
 
 
 def _find_latest_failed_run(github: GitHub, target: _FixTarget) -> WorkflowRun | None:

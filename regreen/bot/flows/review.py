@@ -374,7 +374,8 @@ class _ReviewFlow:
         self._found_tests = self._find_tests(asked_by=asked_by)
         tests, no_tests = self._found_tests
         runs = tests is not None and not no_tests
-        limit = config.review.max_comments_per_push if memory.posted else config.review.max_comments
+        is_later = bool(memory.posted) and not full
+        limit = config.review.max_comments_per_push if is_later else config.review.max_comments
         merge_base = self._git.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
         intent, issues = read_intent(services, self._where, pull)
         work = ReviewJob(

@@ -55,9 +55,9 @@ _NEXT_STEP_QUIET = (
     "Nothing to repair: start CI if it has not run, and comment `/why` once it fails."
 )
 _ADVICE = {
-    "fix": "Repair it on this branch, or TRY.",
-    "rebase": "It is repaired on BRANCH already: rebase on it.",
-    "wait": "The change is not the cause: the failure goes away when BRANCH is repaired and this branch is updated from it.REVERT",
+    "fix": "Repair it on this branch, or {way}.",
+    "rebase": "It is repaired on {where} already: rebase on it.",
+    "wait": "The change is not the cause: the failure goes away when {where} is repaired and this branch is updated from it.{revert}",
     "look": "A person has to look at it.",
 }
 _ADVICE_MAYBE_MADE_FLAKY = "Whether the change made it flaky is not known. Look at what the change does to what this test runs: when the test passes once more, that shows nothing."
@@ -286,8 +286,8 @@ def advise(cause: Mapping[str, Any], branch: str = "", *, way: str = "comment `/
     if not package:
         since = "" if cause.get("action") else (cause.get("since") or {}).get("sha", "")[:12]
         revert = f" A revert of {since} there may do it." if since else ""
-        text = _ADVICE.get(cause.get("do", ""), "").replace("BRANCH", where)
-        return text.replace("TRY", way).replace("REVERT", revert)
+        text = _ADVICE.get(cause.get("do", ""), "")
+        return text.format(where=where, way=way, revert=revert)
     held = code_span(f"{package['name']} {package['from']}", 200)
     return f"No change here causes it: hold it at {held}, or adapt the code to the new version."
 

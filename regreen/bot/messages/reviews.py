@@ -40,6 +40,7 @@ from regreen.domain.state_records import Dismissal, PostedFinding
 from regreen.environment.preparation import render_environment
 from regreen.reviewers.summary import (
     describe_coverage,
+    describe_grave_doubts,
     describe_on_base,
     describe_open,
     describe_result,
@@ -515,6 +516,8 @@ def _check_title(review: Review, standing: Sequence[Finding], dismissals: str) -
         clean = describe_open(0, review.withheld, review.skipped)
         rest = clean.removeprefix("No findings").removeprefix(" posted")
         return f"No open findings, {dismissals}{rest}"[:250] if dismissals else clean
+    if not review.findings and (doubts := describe_grave_doubts(review.withheld)):
+        parts.append(doubts)
     return "; ".join([*parts, *filter(None, [dismissals])])[:250]
 
 

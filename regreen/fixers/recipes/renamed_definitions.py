@@ -10,6 +10,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from regreen.code.file_languages import has_outline
@@ -420,6 +421,9 @@ def _change_arguments(line: str, name: str, changes: Collection[_ChangedArgument
 
 _TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d[\w.]*|[ \t]+|[^\w \t]")
 _WORD = re.compile(r"[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
+_COMPLAINS = re.compile(
+    r"(?i)error|exception|fail|\bnot\b|no such|missing|unexpected|undefined|^E "
+)
 _MAX_RUN = 40
 _MAX_FILES, _MAX_EDITED = 3000, 8
 _MAX_CANDIDATES = 8
@@ -440,7 +444,7 @@ def repeat_edits(
     changed, of those that the commit changed itself the named lines alone; then all that it left alone.
     `is_asserted`: a test asks for another value. Then the failure must show both, and no test is changed.
     """
-    said = set(_WORD.findall(output[-100_000:]))
+    said = _find_blamed_words(git, rev, output, places)
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
         edits = _find_exchanges(git, commit.sha, commit.parents)
         edits = [x for x in edits if _is_said(x, said, both=is_asserted)]
@@ -481,8 +485,21 @@ def repeat_edits(
     return []
 
 
+def _find_blamed_words(
+    git: Git, rev: str, output: str, places: Mapping[str, Collection[int]]
+) -> set[str]:
+    """The words of the lines that complain, and of those that they name."""
+    lines = [line[:500] for line in output[-100_000:].splitlines() if _COMPLAINS.search(line)]
+    for path, numbers in places.items():
+        rows = (git.show(rev, path, _MAX_BYTES) or b"").decode("utf-8", "replace").split("\n")
+        lines += [rows[number - 1][:500] for number in numbers if 0 < number <= len(rows)]
+    return {word for line in lines for word in _WORD.findall(line)}
+
+
 def _is_said(edit: tuple[str, str], said: Collection[str], *, both: bool) -> bool:
-    shown = [any(word in said for word in _WORD.findall(side)) for side in edit]
+    """Whether what is complained of has a word in which the two sides differ."""
+    old, new = (set(_WORD.findall(side)) for side in edit)
+    shown = [not words.isdisjoint(said) for words in (old - new or old, new - old or new)]
     return all(shown) if both else any(shown)
 
 
@@ -514,14 +531,14 @@ def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_sources(git: Git, rev: str) -> dict[str, str]:
-    """The texts of a commit that people write."""
+    """The texts of a commit that people write, in UTF-8."""
     wanted = [one for one in git.tree(rev) if not is_vendored(one.path)][:_MAX_FILES]
-    blobs = git.blobs([entry.sha for entry in wanted])
-    return {
-        entry.path: data.decode("utf-8", "surrogateescape")
-        for entry, data in zip(wanted, blobs, strict=True)
-        if data is not None and len(data) <= _MAX_BYTES and b"\0" not in data
-    }
+    texts: dict[str, str] = {}
+    for entry, data in zip(wanted, git.blobs([one.sha for one in wanted]), strict=True):
+        if data is not None and len(data) <= _MAX_BYTES and b"\0" not in data:
+            with suppress(UnicodeDecodeError):
+                texts[entry.path] = data.decode()
+    return texts
 
 
 def _exchange(text: str, old: str, new: str, lines: Collection[int] | None) -> str:

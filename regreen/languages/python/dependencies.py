@@ -505,8 +505,9 @@ def register_marks(output: str, files: Collection[str], read: ReadText) -> dict[
     marks = find_unknown_marks(output)
     for path, section in _PYTEST_SECTIONS.items() if marks else ():
         text = changed = read(path) if path in files else None
+        known = set(re.findall(r"\w+", text or "")) - set(marks)
         for mark in marks:
-            if changed and difflib.get_close_matches(mark, re.findall(r"\w+", changed), 1, 0.85):
+            if difflib.get_close_matches(mark, known, 1, 0.85):
                 return {}
             if changed and section:
                 added = _append_to_ini_list(changed, section, "markers", mark)

@@ -358,12 +358,14 @@ class ClaimTester:
         """For each commit a comment of Python with the command that repeats its runs."""
         trial = _lay_test(bench, code)
         for rev, results in seen.items():
+            if time.monotonic() > self._until:
+                return
             expected = expect_runs([CommandRun(result) for result in results])
             try:
                 made = make_capsule(
                     "claim", trial, rev, expected, git=bench.git, sandbox=bench.sandbox
                 )
-            except UserError as error:
+            except (UserError, OutsideError) as error:
                 self._context.report_progress(f"no capsule was made: {error}")
                 continue
             if command := keep(made):
