@@ -72,7 +72,7 @@ def test_in_a_findings_own_thread_what_follows_dismiss_is_the_reason(story: Stor
     first = pull.raw.threads[0]
     story.state.reply(pull.raw, first.comments[0], "/dismiss the shell is meant here", by="alice")
     story.work()
-    assert "\n\nDismissed: " in first.comments[-1].body
+    assert "\n\nDismissed (the shell is meant here): " in first.comments[-1].body
     assert threads(pull) == [True] + [False] * (said - 1)
 
 
