@@ -306,8 +306,8 @@ def _describe_draft(store: Store, draft: OpenRepair) -> OpenTask:
     """A repair to review: of whose pull request it is, and since when it waits, by its result."""
     found = store.documents(repo=draft.repo, kind="fix", limit=20)
     document = next((d for d in found if d.body.get("opened") == draft.number), None)
-    branch, _, issue = draft.branch.partition(" for #")  # no name of a branch has a blank
-    text = f"Review the draft that repairs `{branch}`" + (f" for #{issue}" if issue else "")
+    asked = f" for #{draft.issue}" if draft.issue else ""
+    text = f"Review the draft that repairs `{draft.branch}`{asked}"
     if document is None:
         return OpenTask("draft", text, draft.repo, draft.number)
     title, author = document.body.get("title"), document.body.get("author")

@@ -49,6 +49,19 @@ CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
 
 @dataclass(frozen=True, slots=True)
+class CompletedChange:
+    """Files by path, with what a commit did elsewhere and left out in them.
+
+    `culprit` is the commit; `is_guess`: another reading is possible.
+    """
+
+    culprit: str
+    texts: Mapping[str, str]
+    summary: str
+    is_guess: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SourceEdit:
     """Replace `text[start:stop]` by `new`; `prior` is how likely such an edit is a repair, `line` is 1-based."""
 

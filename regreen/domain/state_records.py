@@ -221,15 +221,19 @@ class PendingPatch(StateRecord):
 
 @dataclass(frozen=True, slots=True)
 class OpenRepair(StateRecord):
-    """The draft that repairs a branch; `text` is the digest of title and body as posted, None if unknown."""
+    """The draft that repairs a branch; `text` is the digest of title and body as posted, None if unknown.
 
-    KEY = ("repo", "branch")
+    `issue` is the one whose own command it repairs there, 0 where it repairs what CI runs.
+    """
+
+    KEY = ("repo", "branch", "issue")
     repo: str
     branch: str
     number: int
     draft: bool = False
     text: str | None = None
     workflow: str = ""
+    issue: int = 0
 
 
 @dataclass(frozen=True, slots=True)

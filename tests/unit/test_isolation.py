@@ -294,6 +294,7 @@ _READERS = {
     "fixers/rungs/recipe_rung.py": [
         "complete_change",
         "follow_change",
+        "repeat_edits",
         "propose_named_edits",
         "propose_small_edits",
         "tools.declare_bound",

@@ -74,16 +74,16 @@ class _FixTarget:
         return self.pull.fetch_command if self.pull else ""
 
     @property
-    def repaired(self) -> str:
-        """What a draft is remembered to repair: the branch, or an issue's own command on it."""
-        return f"{self.branch} for #{self.issue}" if self.command else self.branch
+    def own_issue(self) -> int:
+        """The issue whose own command is repaired; 0 where it is what CI runs."""
+        return self.issue or 0 if self.command else 0
 
     @property
     def fix_branch(self) -> str:
         """Our branch for this target: always the same name, so that an existing pull request is found again."""
         if self.pull is not None:
             return f"{BRANCH_PREFIX}fix-{self.pull.number}"
-        name = self.repaired
+        name = f"{self.branch}-issue-{self.issue}" if self.own_issue else self.branch
         plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)[:40]
         return f"{BRANCH_PREFIX}fix-{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
@@ -168,10 +168,10 @@ def publish_approved(
         return messages.approval_too_late(pending.sha, pull.head_sha)
     found = _find_proposal(services.store, pending)
     target = _FixTarget(pending.branch, pending.sha, pull)
-    if found is not None and pull is None and place.isdecimal():
+    if found is not None and found.body.get("issue"):
         # it is published as what it was proposed as
-        own = replace(target, issue=int(place), command=found.body["before"]["command"])
-        target = own if found.body.get("title") == own.repaired else target
+        command = found.body["before"]["command"]
+        target = replace(target, issue=found.body["issue"], command=command)
     flow = _FixFlow(
         services, job, where, github=github, repository=repository, loaded=loaded, target=target
     )
@@ -210,7 +210,8 @@ def _find_proposal(store: Store, approved: PendingPatch) -> ResultDocument | Non
 
 def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
     """Close our draft when the failed workflow passes at the branch's head and nobody has changed the draft."""
-    repair = services.store.find(OpenRepair, repo=event.where.repo, branch=event.head_branch)
+    own = {"repo": event.where.repo, "branch": event.head_branch, "issue": 0}
+    repair = services.store.find(OpenRepair, **own)
     if repair is None:
         return "no fix is open for this branch"
     github = services.github_client(event.where, FIX_SCOPE)
@@ -225,7 +226,7 @@ def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
         )
         github.close_pull(pull.number)
     # last: a process that dies before this line repeats the work
-    services.store.remove(OpenRepair, repo=event.where.repo, branch=event.head_branch)
+    services.store.remove(OpenRepair, **own)
     return f"closed #{pull.number}"
 
 
@@ -233,7 +234,7 @@ def forget_closed_repair(store: Store, repo: str, number: int) -> None:
     """Forget the draft `number` of a repair, which was merged or closed."""
     for repair in store.find_all(OpenRepair, repo=repo):
         if repair.number == number:
-            store.remove(OpenRepair, repo=repo, branch=repair.branch)
+            store.remove(OpenRepair, repo=repo, branch=repair.branch, issue=repair.issue)
 
 
 def _reason_to_keep_open(
@@ -602,7 +603,9 @@ class _FixFlow:
         body = customs.adapt_body(body, git.changed_paths(commit))
         self._job.check_cancelled()
         repo = self._repository.full_name
-        note = services.store.find(OpenRepair, repo=repo, branch=target.repaired)
+        note = services.store.find(
+            OpenRepair, repo=repo, branch=target.branch, issue=target.own_issue
+        )
         opened = next(iter(self._github.pulls(head=target.fix_branch)), None)
         if opened is not None and note is not None and note.draft and not opened.draft:
             msg = f"#{opened.number} is no draft any more, so it was left as it is"
@@ -625,9 +628,14 @@ class _FixFlow:
                 head=target.fix_branch, base=target.branch, title=title, body=body, draft=True
             )
             note = OpenRepair(
-                repo, target.repaired, opened.number, opened.draft, _pull_digest(opened)
+                repo,
+                target.branch,
+                opened.number,
+                opened.draft,
+                _pull_digest(opened),
+                issue=target.own_issue,
             )
-        note = note or OpenRepair(repo, target.repaired, opened.number)
+        note = note or OpenRepair(repo, target.branch, opened.number, issue=target.own_issue)
         branches.release_branch(services, self._github.repo, opened)
         services.store.save(replace(note, number=opened.number, workflow=self.workflow))
         if target.number is not None and self.workflow:
@@ -683,7 +691,8 @@ class _FixFlow:
                 body={
                     "version": 1,
                     **asdict(fix),
-                    "title": pull.title if pull else self._target.repaired,
+                    "title": pull.title if pull else self._target.branch,
+                    "issue": self._target.own_issue,
                     "author": pull.author if pull else "",
                     "opened": opened,
                     "observed": is_observed(self._github),

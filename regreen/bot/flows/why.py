@@ -456,7 +456,7 @@ class _WhyFlow:
         branch = {"main": self.pull.base_ref, "change": self.pull.head_ref}.get(verdict)
         if branch and (verdict == "main" or not self.pull.fork):
             repo = self.repository.full_name
-            repair = self.services.store.find(OpenRepair, repo=repo, branch=branch)
+            repair = self.services.store.find(OpenRepair, repo=repo, branch=branch, issue=0)
             if (
                 repair is not None
                 and repair.workflow in {check.run.path if check.run else "" for check in group}

@@ -17,6 +17,7 @@ from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_source, is_test, is_vendored
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import Definition, read_outline
+from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
 from regreen.languages.registry import find_language
 from regreen.languages.script import is_script, resolve_import, write_relative_place
@@ -41,16 +42,6 @@ _MIN_LINE_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedName:
-    """Changed files by path; `culprit` renamed or moved what they use. `is_guess`: another reading is possible."""
-
-    culprit: str
-    texts: Mapping[str, str]
-    summary: str
-    is_guess: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _Home:
     """A definition by its file and name, with its text in which its own name is left out."""
 
@@ -66,7 +57,7 @@ class _Home:
 
 def follow_change(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
-) -> FollowedName | None:
+) -> CompletedChange | None:
     """The files that the failure names with what a commit renamed or moved, or with the argument that it gave to, or took from, other calls; or the definition that it took away, given back."""
     arguments = git, rev, base, output, places
     return (
@@ -79,7 +70,7 @@ def follow_change(
 
 def follow_renamed_definitions(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
-) -> FollowedName | None:
+) -> CompletedChange | None:
     """The files that the failure names with what the newest fitting commit renamed or moved; None if it did not.
 
     Args:
@@ -120,13 +111,13 @@ def follow_renamed_definitions(
                 is_guess = is_guess or is_doubtful
         changed = {path: text for path, text in changed.items() if text != texts[path]}
         if changed:
-            return FollowedName(commit.sha, changed, ", ".join(summary), is_guess)
+            return CompletedChange(commit.sha, changed, ", ".join(summary), is_guess)
     return None
 
 
 def follow_moved_scripts(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
-) -> FollowedName | None:
+) -> CompletedChange | None:
     """The scripts that the failure names with their relative imports of a file that a commit moved, and the moved file with its own; None if none was."""
     named = [path for path in places if is_script(path)] if _NO_MODULE.search(output) else []
     texts = {
@@ -145,7 +136,7 @@ def follow_moved_scripts(
         changed = {path: text for path, text in changed.items() if text != texts[path]}
         if changed:
             summary = ", ".join(f"{old} is {new}" for old, new in sorted(moves.items()))[:200]
-            return FollowedName(commit.sha, changed, summary, is_guess=False)
+            return CompletedChange(commit.sha, changed, summary, is_guess=False)
     return None
 
 
@@ -193,7 +184,9 @@ def _find_missing_names(output: str) -> set[str]:
     return {word for line in complaints for word in _IDENTIFIER.findall(line)}
 
 
-def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> FollowedName | None:
+def give_back_definitions(
+    git: Git, rev: str, base: str | None, output: str
+) -> CompletedChange | None:
     """The definitions that are missing now and that the newest fitting commit hid, or took away without anything in their place, where they were; None if none did."""
     words = _find_missing_names(output)
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if words else ()):
@@ -227,7 +220,7 @@ def give_back_definitions(git: Git, rev: str, base: str | None, output: str) -> 
                 names |= given_back
         if changed:
             summary = f"{', '.join(sorted(names))} given back"
-            return FollowedName(commit.sha, changed, summary, is_guess=True)
+            return CompletedChange(commit.sha, changed, summary, is_guess=True)
     return None
 
 
@@ -299,7 +292,7 @@ class _ChangedArgument:
 
 def follow_changed_arguments(
     git: Git, rev: str, base: str | None, output: str, places: Mapping[str, Collection[int]]
-) -> FollowedName | None:
+) -> CompletedChange | None:
     """The named lines with the last argument that a commit gave to every other call of a function, or without the one that it took away; None if it did not do the same everywhere."""
     said = list(_WRONG_COUNT.finditer(output[-100_000:]))
     names = {name for match in said for name in match.groups() if name}
@@ -330,7 +323,7 @@ def follow_changed_arguments(
             changed = {path: text for path, text in changed.items() if text != texts[path]}
             if changed and len(shapes) <= 1:
                 words = f"{name} is called {next(iter(changes)).describe()} too"
-                return FollowedName(commit.sha, changed, words, is_guess=True)
+                return CompletedChange(commit.sha, changed, words, is_guess=True)
     return None
 
 
@@ -437,7 +430,7 @@ def repeat_edits(
     places: Mapping[str, Collection[int]],
     *,
     is_asserted: bool,
-) -> list[FollowedName]:
+) -> list[CompletedChange]:
     """What a commit wrote in the place of something else, written where it left that, likeliest first.
 
     The newest commit is taken that exchanged what the failure speaks of. First the files that the failure names are
@@ -456,7 +449,7 @@ def repeat_edits(
             if not (is_asserted and is_test(path))
         }
         own = set(git.changed_paths(commit.sha))
-        found: list[FollowedName] = []
+        found: list[CompletedChange] = []
         for old, new in edits:
             whole = {
                 path: text
@@ -479,7 +472,7 @@ def repeat_edits(
             for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
                 changed = {path: edited[path] for path in sorted(scope)}
                 if changed and changed not in [x.texts for x in found]:
-                    found.append(FollowedName(commit.sha, changed, words, is_guess=True))
+                    found.append(CompletedChange(commit.sha, changed, words, is_guess=True))
         if found:
             return found[:_MAX_CANDIDATES]
     return []

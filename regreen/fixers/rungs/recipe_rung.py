@@ -20,7 +20,7 @@ from regreen.code.paths import is_test
 from regreen.domain.environments import ReadText
 from regreen.domain.errors import AnalysisFailed, SetupFailed
 from regreen.domain.job_control import ContextThreadPool
-from regreen.domain.languages import DependencyTools
+from regreen.domain.languages import CompletedChange, DependencyTools
 from regreen.domain.models import RungName
 from regreen.domain.ports import Box, Git
 from regreen.fixers.case import (
@@ -320,52 +320,54 @@ class RecipeRung:
             self.troubles.append(f"callers could not be looked for: {error}")
             return
         if made is not None:
-            culprit = GuiltyCommit.read_commit(case.git, made.culprit)
-            asks = "another reading is possible: look whether this is what the change means"
-            cause = f"{made.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to its callers: {made.summary}"
-            proposal = self._make_rename_proposal(
-                case, made.texts, words, cause, asks if made.is_guess else None
-            )
-            yield replace(proposal, culprit=culprit, completes=True)
-        files = {entry.path for entry in case.git.tree(case.rev)}
-        places = find_named_lines(case.output, case.before.failures, files)
+            proposal = self._propose_for_commit(case, made, words, "callers")
+            yield replace(proposal, completes=True)
         try:
             followed = run_in_child(
-                follow_change, case.git, case.rev, case.base, case.output, places
+                follow_change, case.git, case.rev, case.base, case.output, _find_places(case)
             )
         except AnalysisFailed as error:
             self.troubles.append(f"what was renamed could not be looked for: {error}")
             return
         if followed is not None:
-            culprit = GuiltyCommit.read_commit(case.git, followed.culprit)
-            asks = "another reading is possible: look whether this is what the change means"
-            cause = f"{followed.culprit[:12]} ({culprit.subject}) left callers as they were"
             words = f"followed it to what uses it: {followed.summary}"
-            proposal = self._make_rename_proposal(
-                case, followed.texts, words, cause, asks if followed.is_guess else None
-            )
-            yield replace(proposal, culprit=culprit)
+            yield self._propose_for_commit(case, followed, words, "callers")
 
     def _propose_repeated_edits(self, case: RepairCase) -> Iterator[Proposal]:
         """What a commit wrote elsewhere, written where it left the old."""
-        files = {entry.path for entry in case.git.tree(case.rev)}
-        places = find_named_lines(case.output, case.before.failures, files)
+        if self._found:
+            return
+        is_asserted = bool(_ASSERTION.search(case.output))
         try:
-            find = partial(repeat_edits, is_asserted=bool(_ASSERTION.search(case.output)))
-            edits = run_in_child(find, case.git, case.rev, case.base, case.output, places)
+            edits = run_in_child(
+                partial(repeat_edits, is_asserted=is_asserted),
+                case.git,
+                case.rev,
+                case.base,
+                case.output,
+                _find_places(case),
+            )
         except AnalysisFailed as error:
             self.troubles.append(f"what a commit left out could not be looked for: {error}")
             return
-        for made in [] if self._found else edits:
-            culprit = GuiltyCommit.read_commit(case.git, made.culprit)
-            cause = f"{made.culprit[:12]} ({culprit.subject}) left places as they were"
+        for made in edits:
             words = f"wrote {made.summary} there too"
-            asks = "another reading is possible: look whether this is what the change means"
-            proposal = self._make_rename_proposal(case, made.texts, words, cause, asks)
-            yield replace(proposal, culprit=culprit)
+            yield self._propose_for_commit(case, made, words, "places")
             if self._found:
                 return
+
+    def _propose_for_commit(
+        self, case: RepairCase, made: CompletedChange, words: str, left: str
+    ) -> Proposal:
+        """The rest of what a commit did, which `left` something as it was."""
+        culprit = GuiltyCommit.read_commit(case.git, made.culprit)
+        asks = "another reading is possible: look whether this is what the change means"
+        cause = f"{made.culprit[:12]} ({culprit.subject}) left {left} as they were"
+        proposal = self._make_rename_proposal(
+            case, made.texts, words, cause, asks if made.is_guess else None
+        )
+        return replace(proposal, culprit=culprit)
 
     def _find_named_edits(
         self, case: RepairCase, files: list[str], read: ReadText
@@ -518,6 +520,12 @@ class RecipeRung:
         case.say("recipe: the setup again, aloud")
         path = tools.versions_path
         return tools.find_blamed(run_and_read_file(case, {}, f"({loud}) > {path} 2>&1; true", path))
+
+
+def _find_places(case: RepairCase) -> dict[str, set[int]]:
+    """The lines of tracked files that the failure names."""
+    files = {entry.path for entry in case.git.tree(case.rev)}
+    return find_named_lines(case.output, case.before.failures, files)
 
 
 def _describe_remedies(case: RepairCase, recorded: RecordedToolCalls) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from itertools import accumulate
 
 from regreen.code.paths import is_document, is_vendored
 from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
 from regreen.languages.python.imports import ModuleMap, find_rebound_names
 
@@ -31,16 +32,6 @@ _BUILTIN_NAMES = frozenset(
     x for kind in (str, bytes, list, dict, set, int, float) for x in dir(kind)
 )
 _Definitions = dict[tuple[str, str], ast.AST]
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedChange:
-    """The files with a commit's change followed to forgotten callers; `is_guess` where another reading is possible."""
-
-    culprit: str
-    texts: Mapping[str, str]
-    summary: str
-    is_guess: bool
 
 
 @dataclass(frozen=True, slots=True)

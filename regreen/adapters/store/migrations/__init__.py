@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from regreen.adapters.store import tables
 from regreen.domain.errors import UserError
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0010"
 """The newest revision under `versions/`: what this program expects of a database."""
 
 FIRST_VERSION = "0001"
