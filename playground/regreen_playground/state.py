@@ -293,6 +293,11 @@ class State(World):
             else:
                 issues.set_state(self, one, self.add_user(by), "closed")
 
+    def reopen(self, pull: Pull, *, by: str = "octocat") -> None:
+        """Open a closed pull again."""
+        with self.lock:
+            pulls.update(self, pull, self.add_user(by), state="open")
+
     def set_draft(self, pull: Pull, *, draft: bool, by: str = "octocat") -> None:
         """Turn a pull into a draft, or ready for review."""
         with self.lock:

@@ -16,8 +16,8 @@ from regreen.bot.flows.fix import (
     close_needless_fix,
     fix_failed_check,
     fix_on_request,
-    forget_closed_repair,
     publish_approved,
+    record_closed_repair,
     report_broken_repair,
 )
 from regreen.bot.flows.prove import prove_on_request
@@ -82,7 +82,7 @@ class EventHandler:
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
                 if event.change == "closed":
-                    forget_closed_repair(services.store, event.where.repo, event.number)
+                    record_closed_repair(services.store, event.where.repo, event.number, closed=True)  # fmt: skip
                 why = f"cancelled: the pull request was {event.change.replace('_', ' ')}"
                 stopped = job.cancel_earlier_jobs(why, comments=False)
                 feedback.collect_feedback(
@@ -90,6 +90,8 @@ class EventHandler:
                 )
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
+                if event.change == "reopened":
+                    record_closed_repair(services.store, event.where.repo, event.number, closed=False)  # fmt: skip
                 return review_pull(services, job, event.where, event.number, pushed=event.head_sha)
             case ReviewRequest() as ask:
                 return review_pull(

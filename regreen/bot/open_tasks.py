@@ -115,7 +115,11 @@ def list_open_tasks(store: Store, now: datetime, is_shown: Callable[[str], bool]
         is_newest = newest.setdefault((patch.repo, patch.branch), patch) is patch
         tasks.append(describe_patch(patch, is_newest=is_newest))
     tasks += _list_waiting_forks(store, [*recent["review"], *recent["why"]], now)
-    drafts = [_describe_draft(store, d) for d in store.find_all(OpenRepair) if is_shown(d.repo)]
+    drafts = [
+        _describe_draft(store, d)
+        for d in store.find_all(OpenRepair, closed=False)
+        if is_shown(d.repo)
+    ]
     tasks = _join_drafts(tasks, drafts)
     failed = {
         # one refusal may concern many jobs of a repository

@@ -18,7 +18,7 @@ from regreen.code.paths import is_document, is_source
 from regreen.code.symbols import read_outline
 from regreen.domain.errors import AnalysisFailed, Cancelled, SetupFailed, UserError
 from regreen.domain.job_control import StopCondition
-from regreen.domain.models import Commit, Failure
+from regreen.domain.models import Failure
 from regreen.domain.ports import Git, Sandbox
 from regreen.environment.preparation import describe_failure
 from regreen.languages.python.missing_modules import list_modules
@@ -53,7 +53,6 @@ _MODULE_NAMED = (
 _PACKAGE_NAMED = rf"{_MODULE_NAMED}|\b(?:package|distribution) NAME(?![\w-])|(?<![\w./\\-])NAME(?:\.[a-z_]|[=<>~]=\d|@\d|[ -]v?\d{{1,9}}\.\d)"
 _NO_CODE = re.compile(r"\s*(?:$|#|//)")
 _MAX_FILE = 1024 * 1024
-_MAX_LOST_FILES = 200
 _ORDER: tuple[Link, ...] = ("line", "statement", "test", "file", "none")
 # Errors of code that does not fit together: it cannot fit in one run and not in the next.
 _FIXED_KINDS = frozenset(
@@ -200,30 +199,6 @@ def is_new_test(git: Git, base: str, head: str, name: str) -> bool:
         return True
     before, now = _show(git, base, path), _show(git, head, path)
     return bool(before) and short.encode() in now and short.encode() not in before
-
-
-def find_lost_name(
-    git: Git, base: str, tip: str, runs: Iterable[RedRun]
-) -> tuple[str, Commit] | None:
-    """A definition that a failure on head wants and a source of a branch has lost in `base..tip`, with its path; and the commit."""
-    seen = [one.signature for one in runs if one.where == "head" and one.signature]
-    seen = [one for one in seen if one.kind != "KeyError"]  # which names no definition
-    wanted = (failure_signature.find_wanted_name(one.kind, one.message) for one in seen)
-    name = next(filter(str.isidentifier, wanted), "")
-    after = {entry.path: entry for entry in git.tree(tip)}
-    changed = [e.path for e in git.tree(base) if is_source(e.path) and after.get(e.path) != e]
-
-    def has_name(path: str, rev: str) -> bool:
-        outline = read_outline(path, _show(git, rev, path))
-        return any(one.short_name == name for one in outline.definitions)
-
-    for path in changed[:_MAX_LOST_FILES] if name else ():
-        if has_name(path, base) and not has_name(path, tip):
-            touching = git.commits_touching(base, tip, [path])
-            those = [one for one in git.commits(base, tip) if one.sha in touching]
-            since = next((one for one in those if not has_name(path, one.sha)), None)
-            return (f"{name} of {path}", since) if since else None
-    return None
 
 
 def _find_test_file(git: Git, rev: str, name: str) -> str:

@@ -223,7 +223,8 @@ class PendingPatch(StateRecord):
 class OpenRepair(StateRecord):
     """The draft that repairs a branch; `text` is the digest of title and body as posted, None if unknown.
 
-    `issue` is the one whose own command it repairs there, 0 where it repairs what CI runs.
+    `issue` is the one whose own command it repairs there, 0 where it repairs what CI runs. `closed`: it was closed or
+    merged, and may be opened again.
     """
 
     KEY = ("repo", "branch", "issue")
@@ -234,6 +235,7 @@ class OpenRepair(StateRecord):
     text: str | None = None
     workflow: str = ""
     issue: int = 0
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

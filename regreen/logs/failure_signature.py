@@ -191,11 +191,11 @@ def _is_same_summary(text: str, also: str) -> bool:
 
 def _are_about_other_names(kind: str, message: str, other: str) -> bool:
     """Whether two errors that are about a name are about different ones: another import, another attribute."""
-    here, there = (find_wanted_name(kind, text) for text in (message, other))
+    here, there = (_find_wanted_name(kind, text) for text in (message, other))
     return bool(here and there and here != there)
 
 
-def find_wanted_name(kind: str, message: str) -> str:
+def _find_wanted_name(kind: str, message: str) -> str:
     """The name that an error is about; "" for an error that is about none."""
     quoted = _QUOTED_TEXT.findall(message) if kind in _NAME_ERROR_KINDS else []
     at = 0 if kind in {"ImportError", "ModuleNotFoundError", "KeyError", "NameError"} else -1
@@ -283,6 +283,7 @@ NO_CAUSE = (
 _FINDING = re.compile(
     r"(?:[\w./+-]{1,300}\.\w{1,5}:\d{1,9}(?::\d{1,9})?:|[A-Z]{1,5}\d{2,5}(?: \[\*\])?) \S"
 )
+_ERROR = re.compile(r"(?i)\S+:\d{1,9}:(?:\d{1,9}:)? (?:fatal )?error\b")
 _PREFIX = re.compile(r"^(?:INTERNALERROR>|npm (?:error|ERR!) )")  # pytest's own traceback; npm
 _SOURCE = re.compile(
     rf"{NO_CAUSE}|at .{{1,300}}(?:\)|:\d+)$|(?:\S{{1,200}}:\d{{1,7}}: )?\w{{0,40}}(?i:warning): "
@@ -294,7 +295,7 @@ def _find_line_to_show(lines: Sequence[str]) -> str:
     """What a linter or a compiler found first, else the line that tells most."""
     plain = [strip_terminal_codes(line) for line in lines]
     found = [line[:200] for line in plain if _FINDING.match(line) and not _SOURCE.match(line)]
-    error = next((line for line in found if "error" in line.lower()), "")
+    error = next((line for line in found if _ERROR.match(line)), "")
     return error or next(iter(found), "") or find_telling_line("\n".join(plain))
 
 

@@ -337,15 +337,14 @@ def test_an_approved_change_on_an_old_base_is_tried_with_todays_main(story: Stor
     story.state.review(readme.raw, by="alice", event="APPROVE")
     story.work()
     assert readme.checks.get("regreen/why") is None, "nine commits are not many"
-    renamed = story.commits(_RENAMED, message="Use one name")
+    story.commits(_RENAMED, message="Use one name")
     for pull in (coupons, readme):
         story.state.review(pull.raw, by="alice", event="APPROVE")
     story.work()
     title, text = _answer(story, coupons)
-    gone = f"total of shop/prices.py is gone from main since {renamed[:12]}"
-    assert title == f"Approved on a base 10 commits old; with today's main it does not fit: {gone}"
-    assert "**This change and today's main do not fit**: tests.test_coupons is red on head" in text
-    assert f"{gone} (Use one name). Update this branch from main, and adapt it." in text
+    assert title.startswith("Approved on a base 10 commits old; with today's main tests.test_coupons is red on head")  # fmt: skip
+    assert "**This change fails with today's main**: tests.test_coupons is red on head" in text
+    assert "main has moved since: update this branch from it, and see whether the change" in text
     assert "Repair it on this branch" not in text
     assert "No module named" in text or "cannot import name 'total'" in text
     again = re.search(

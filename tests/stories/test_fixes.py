@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import pytest
 from regreen_playground.world import Fault
 
 from regreen.adapters.sandbox.selection import choose_sandbox
+from regreen.bot.flows.fix import _find_bisected_command
 from regreen.bot.open_tasks import list_open_tasks
 from regreen.domain.errors import NoSandbox
+from regreen.secrets.redaction import HIDDEN_MARK
 from tests.jobs import run_job
 from tests.stories.story import REPO, UNTESTED, SeenPull, Story, shown_job
 
@@ -366,6 +369,10 @@ def test_a_repair_in_an_issue_is_of_what_was_bisected_there(story: Story) -> Non
     story.work()
     first, _ = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
     assert "review draft" not in first.text, "nobody has to review what was closed"
+    story.state.reopen(check.raw)
+    story.work()
+    first, _ = list_open_tasks(story.regreen.store, story.clock.now(), lambda _: True)
+    assert first.text.endswith(f"; review draft #{check.number}, which repairs it")
     story.commits({"rate.py": "RATE = 3\n"}, message="Lower the rate")
     _ci_fails(story, story.commits({"shop/more.py": "import os\n"}, message="More"))
     story.says("alice", "/fix", on=issue)
@@ -375,6 +382,23 @@ def test_a_repair_in_an_issue_is_of_what_was_bisected_there(story: Story) -> Non
         "; with this patch it passes. The patch changes `shop/bulk.py` (+0 -1), `shop/more.py` ("
         in lint.body
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "command"),
+    [
+        ({"command": "make test", "outcome": "found"}, "make test"),
+        ({"command": "make test", "outcome": "not_reproduced"}, ""),
+        ({"command": "make test", "outcome": "found", "slower": {"times": 3}}, ""),
+        ({"command": f"KEY={HIDDEN_MARK} make test", "outcome": "found"}, ""),
+    ],
+)
+def test_a_command_that_did_not_fail_or_is_not_whole_is_not_repaired(
+    body: dict[str, object], command: str
+) -> None:
+    store = MagicMock()
+    store.documents.return_value = [MagicMock(body=body)]
+    assert _find_bisected_command(store, REPO, 7) == command
 
 
 @pytest.mark.slow

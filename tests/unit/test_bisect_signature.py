@@ -201,6 +201,8 @@ def test_a_warning_is_not_shown_in_the_place_of_the_error_and_the_shown_line_is_
     first, second = (read_signature(failure(said.format(word))) for word in ("a", "b"))
     assert first.line == "all.c:9:1: error: expected ';' after a"
     assert (first.line == second.line, first == second) == (False, True)
+    said = "b.py:1: DeprecationWarning: old\nsrc/a.py:9:1: F821 undefined name\nsrc/errors.py:3:1: W291 blanks\n"
+    assert read_signature(failure(said)).line == "src/a.py:9:1: F821 undefined name"
 
 
 def test_each_of_several_tests_keeps_its_own_message() -> None:

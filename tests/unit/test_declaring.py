@@ -158,11 +158,13 @@ def test_marks_are_registered_where_the_project_keeps_its_settings(
     assert register_marks(SAID, texts, texts.get) == {path: new}
 
 
-def test_marks_that_are_like_each_other_or_used_in_the_settings_are_registered() -> None:
+def test_marks_that_are_like_each_other_or_other_words_of_the_settings_are_registered() -> None:
     said = "".join(f"Unknown pytest.mark.{x} - is this a typo?\n" for x in ("slow_v1", "slow_v2"))
-    texts = {"pytest.ini": "[pytest]\naddopts = -m 'not slow_v1'\n"}
-    new = "[pytest]\nmarkers =\n    slow_v1\n    slow_v2\naddopts = -m 'not slow_v1'\n"
+    texts = {"pytest.ini": "[pytest]\naddopts = -m 'not slow_v1 and not slow_v3'\n"}
+    new = texts["pytest.ini"].replace("]\n", "]\nmarkers =\n    slow_v1\n    slow_v2\n", 1)
     assert register_marks(said, texts, texts.get) == {"pytest.ini": new}
+    texts = {"pyproject.toml": "[tool.pytest.ini_options]\nmarkers = ['slow_v3(n): x']\n"}
+    assert register_marks(said, texts, texts.get) == {}, "it may be mistyped"
 
 
 @pytest.mark.parametrize(

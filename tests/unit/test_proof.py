@@ -8,11 +8,13 @@ import pytest
 
 from regreen.adapters.git.repository import GitRepository
 from regreen.code.diff import parse
-from regreen.domain.errors import NoSandbox
+from regreen.domain.errors import NoSandbox, OutsideError
 from regreen.domain.models import ModelRequest
 from regreen.domain.ports import Sandbox
 from regreen.reviewers.context import Claim, ClaimTests, ReviewContext
+from regreen.reviewers.model import model_reviewer
 from regreen.reviewers.model.model_reviewer import ModelReviewer
+from regreen.runs.capsule import KeepCapsule
 from regreen.runs.trial import Trial
 from tests.checkout import Checkout
 from tests.unit.test_readers import Scripted, finding
@@ -57,6 +59,7 @@ def claim_of(
     reach: str = "sometimes",
     doubt: str = "",
     mend: str | None = None,
+    keep: KeepCapsule | None = None,
     **files: str,
 ) -> Claim:
     """What becomes of one claim that a reading makes and the second reader holds, tried by the tests in turn."""
@@ -81,7 +84,7 @@ def claim_of(
     change = parse(git.diff(base, head))
     trial = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest")
     context = ReviewContext(
-        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox, doubt=doubt)
+        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox, doubt=doubt, keep=keep)
     )  # fmt: skip
     (claim,) = ModelReviewer().run(context).claims
     assert next(written, None) is None, "each of the tests was asked for"
@@ -97,6 +100,18 @@ def test_red_on_the_change_and_green_before_is_proof(tmp_path: Path, sandbox: Sa
     assert (proof.kind, proof.excerpt.split("\n", 1)[1]) == ("test", EMPTY.strip())
     assert "ZeroDivisionError" in (proof.head or "")
     assert "1 passed" in (proof.base or "")
+
+
+def test_a_proof_stands_where_its_capsule_cannot_be_made(
+    tmp_path: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OutsideError("the engine is gone")
+
+    monkeypatch.setattr(model_reviewer, "make_capsule", fail)
+    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, keep=lambda _: "regreen replay x.json")
+    assert claim.proven
+    assert "replay" not in claim.evidence[0].excerpt
 
 
 def test_options_of_the_project_that_this_pytest_does_not_know_hinder_no_proof(

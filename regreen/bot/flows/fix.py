@@ -230,11 +230,10 @@ def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
     return f"closed #{pull.number}"
 
 
-def forget_closed_repair(store: Store, repo: str, number: int) -> None:
-    """Forget the draft `number` of a repair, which was merged or closed."""
-    for repair in store.find_all(OpenRepair, repo=repo):
-        if repair.number == number:
-            store.remove(OpenRepair, repo=repo, branch=repair.branch, issue=repair.issue)
+def record_closed_repair(store: Store, repo: str, number: int, *, closed: bool) -> None:
+    """Record that the draft `number` of a repair was closed or merged, or opened again."""
+    for repair in store.find_all(OpenRepair, repo=repo, number=number):
+        store.save(replace(repair, closed=closed))
 
 
 def _reason_to_keep_open(
@@ -434,8 +433,8 @@ class _FixFlow:
             keep=partial(self._desk.store_capsule, self._repository, fetch=target.fetch_command),
         )
         fix = replace(fix, environment=document)
-        red_run = _find_latest_failed_run(self._github, target) if target.command else None
-        if fix.outcome == "already_green" and red_run is not None:
+        is_repaired = bool(target.command) and fix.outcome == "already_green"
+        if is_repaired and (red_run := _find_latest_failed_run(self._github, target)) is not None:
             # what was bisected here is repaired, and something else is red
             self._target, self.workflow = replace(target, command=""), red_run.path
             return self._find_repair(red_run, hint, asked_by=asked_by)
@@ -637,7 +636,8 @@ class _FixFlow:
             )
         note = note or OpenRepair(repo, target.branch, opened.number, issue=target.own_issue)
         branches.release_branch(services, self._github.repo, opened)
-        services.store.save(replace(note, number=opened.number, workflow=self.workflow))
+        note = replace(note, number=opened.number, workflow=self.workflow, closed=False)
+        services.store.save(note)
         if target.number is not None and self.workflow:
             ask_again(services, self._job, self._where, target.number, target.sha)
         answer = messages.fix_opened(

@@ -27,7 +27,7 @@ from regreen.bot.trust import (
     refuse_command_for_old_head,
     require_clearance,
 )
-from regreen.causes.investigation import Investigation, RedCase, RedCause, find_lost_name
+from regreen.causes.investigation import Investigation, RedCase, RedCause
 from regreen.domain.errors import Cancelled, NoSandbox, UserError
 from regreen.domain.events import CauseRequest, PullRequestApproved, RepositoryRef
 from regreen.domain.github import (
@@ -296,11 +296,8 @@ class _WhyFlow:
         # No ordinary clone has GitHub's merge, and its ref leads elsewhere after the next push.
         repeat = after_fetch(f"git fetch origin {merge}", repeat)
         seconds = self.services.measure_job(self.job)
-        lost = None
-        if base is not None and found is not None and found.verdict == "change":
-            lost = find_lost_name(git, base, tip, found.runs)
         check = messages.approval_check(
-            self._sha, name, behind, found, lost, repeat=repeat, page=page, seconds=seconds
+            self._sha, name, behind, found, repeat=repeat, page=page, seconds=seconds
         )
         self.job.check_cancelled()
         self.github.post_check_run(replace(check, started=self.job.record.began))

@@ -21,7 +21,7 @@ from regreen.bot.messages.markup import (
 from regreen.causes.investigation import RedCause
 from regreen.code.file_languages import language_of
 from regreen.domain.github import CheckRun, Conclusion
-from regreen.domain.models import Commit, Cost
+from regreen.domain.models import Cost
 from regreen.logs.failure_signature import strip_varying_text
 from regreen.runs.capsule import find_outcome
 
@@ -194,16 +194,12 @@ def approval_check(
     branch: str,
     behind: int,
     found: RedCause | None,
-    lost: tuple[str, Commit] | None = None,
     *,
     repeat: str = "",
     page: str = "",
     seconds: float = 0.0,
 ) -> CheckRun:
-    """What the tests of an approved change say on its base `branch`, `behind` commits later; None found: they pass.
-
-    `lost` is what the change wants and the branch has no more, and the commit since which.
-    """
+    """What the tests of an approved change say on its base `branch`, `behind` commits later; None found: they pass."""
     cost = f"<sub>{Cost().describe(seconds)}</sub>"
     start = f"Approved on a base {count_noun(behind, 'commit')} old"
     text = f"The tests ran on GitHub's merge of this change with {branch} as it is now"
@@ -217,12 +213,10 @@ def approval_check(
         more = {"checks": ["the tests"], "action": "", "repeat": repeat}
         cause = make_cause_document(found) | more
         title, verdict = f"{start}; with today's {branch} {found.reason}", found.verdict
-        if lost:
-            gone = f"{lost[0]} is gone from {branch} since {lost[1].sha[:12]}"
-            title = f"{start}; with today's {branch} it does not fit: {gone}"
-            step = f" ({lost[1].subject}). Update this branch from {branch}, and adapt it."
-            cause |= {"heading": f"This change and today's {branch} do not fit"}
-            cause |= {"action": inline_prose(f"{gone}{step}")}
+        if found.verdict == "change":  # whether it fails on its own base was not run
+            step = f"{branch} has moved since: update this branch from it, and see whether the change fails by itself."
+            cause |= {"heading": f"This change fails with today's {branch}"}
+            cause |= {"action": inline_prose(step)}
         head = f"**Approved, and with {code_span(branch, 100)} as it is now the tests fail.** Merge nothing before that is settled."
         where = inline_prose(f"{text} (below: head), and on {branch} alone (base).")
         closing = f"{cost}\n\n{explain_neutral(_WHY_NEUTRAL_APPROVED)}"

@@ -414,6 +414,7 @@ def _change_arguments(line: str, name: str, changes: Collection[_ChangedArgument
 
 _TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d[\w.]*|[ \t]+|[^\w \t]")
 _WORD = re.compile(r"[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
+# Wider than what one line is chosen by: a line too many costs a run, one too few the repair.
 _COMPLAINS = re.compile(
     r"(?i)error|exception|fail|\bnot\b|no such|missing|unexpected|undefined|^E "
 )
@@ -490,7 +491,7 @@ def _find_blamed_words(
 
 
 def _is_said(edit: tuple[str, str], said: Collection[str], *, both: bool) -> bool:
-    """Whether what is complained of has a word in which the two sides differ."""
+    """Whether what is complained of has a word that one side alone has; of a side without such a word, any of its words."""
     old, new = (set(_WORD.findall(side)) for side in edit)
     shown = [not words.isdisjoint(said) for words in (old - new or old, new - old or new)]
     return all(shown) if both else any(shown)

@@ -12,6 +12,9 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from configparser import Error as ConfigParserError
+from configparser import RawConfigParser
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -48,7 +51,7 @@ from regreen.languages.python.project_setup import (
     make_install_line,
     make_test_setup,
 )
-from regreen.packages.dependency import get_table
+from regreen.packages.dependency import get_list, get_table
 from regreen.packages.manifests_and_locks import read_declared_versions
 from regreen.packages.popular_names import is_popular
 from regreen.runs.trial import Trial
@@ -505,7 +508,7 @@ def register_marks(output: str, files: Collection[str], read: ReadText) -> dict[
     marks = find_unknown_marks(output)
     for path, section in _PYTEST_SECTIONS.items() if marks else ():
         text = changed = read(path) if path in files else None
-        known = set(re.findall(r"\w+", text or "")) - set(marks)
+        known = _list_registered_marks(text or "", section)
         for mark in marks:
             if difflib.get_close_matches(mark, known, 1, 0.85):
                 return {}
@@ -519,6 +522,20 @@ def register_marks(output: str, files: Collection[str], read: ReadText) -> dict[
         if changed and changed != text:
             return {path: changed}
     return {}
+
+
+def _list_registered_marks(text: str, section: str) -> set[str]:
+    """The names of the marks in settings of pytest; `section` is that of an INI file, "" for TOML."""
+    rows: list[object] = []
+    with suppress(ConfigParserError, ValueError):  # such a file is not edited either
+        if section:
+            parser = RawConfigParser(strict=False, allow_no_value=True)
+            parser.read_string(text)
+            rows = [*(parser.get(section, "markers", fallback="") or "").splitlines()]
+        else:
+            pytest = get_table(get_table(load_toml(text), "tool"), "pytest")
+            rows = get_list(get_table(pytest, "ini_options") or pytest, "markers")
+    return {re.split(r"[:(]", str(row))[0].strip() for row in rows} - {""}
 
 
 def _register_in_toml(document: tomlkit.TOMLDocument, mark: str) -> bool:

@@ -1,4 +1,4 @@
-"""Beside the repair of a branch, one of each issue whose own command fails there."""
+"""Beside the repair of a branch, one of each issue whose own command fails there; whether its draft was closed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,6 +18,7 @@ def upgrade() -> None:
         sa.Column("draft", sa.Boolean(), nullable=False),
         sa.Column("text", sa.Text()),
         sa.Column("workflow", sa.Text(), nullable=False),
+        sa.Column("closed", sa.Boolean(), nullable=False, server_default=sa.false()),
         sa.Column("stored", sa.Float(), nullable=False),
     )
     columns = "number, draft, text, workflow, stored"
