@@ -14,7 +14,6 @@ from regreen.domain.ports import Sandbox
 from regreen.reviewers.context import Claim, ClaimTests, ReviewContext
 from regreen.reviewers.model import model_reviewer
 from regreen.reviewers.model.model_reviewer import ModelReviewer
-from regreen.runs.capsule import KeepCapsule
 from regreen.runs.trial import Trial
 from tests.checkout import Checkout
 from tests.unit.test_readers import Scripted, finding
@@ -59,7 +58,7 @@ def claim_of(
     reach: str = "sometimes",
     doubt: str = "",
     mend: str | None = None,
-    keep: KeepCapsule | None = None,
+    repeat: str = "",
     **files: str,
 ) -> Claim:
     """What becomes of one claim that a reading makes and the second reader holds, tried by the tests in turn."""
@@ -84,7 +83,7 @@ def claim_of(
     change = parse(git.diff(base, head))
     trial = Trial(("python", "-m", "pytest", "-q"), setup="pip install -q pytest")
     context = ReviewContext(
-        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox, doubt=doubt, keep=keep)
+        change, change.files, base, head, base, git=git, model=Scripted(script), find_claim_tests=lambda: ClaimTests(trial, sandbox, doubt=doubt, keep=lambda _: repeat)
     )  # fmt: skip
     (claim,) = ModelReviewer().run(context).claims
     assert next(written, None) is None, "each of the tests was asked for"
@@ -109,7 +108,7 @@ def test_a_proof_stands_where_its_capsule_cannot_be_made(
         raise OutsideError("the engine is gone")
 
     monkeypatch.setattr(model_reviewer, "make_capsule", fail)
-    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, keep=lambda _: "regreen replay x.json")
+    claim = claim_of(tmp_path, sandbox, EMPTY_TEST, repeat="regreen replay x.json")
     assert claim.proven
     assert "replay" not in claim.evidence[0].excerpt
 
