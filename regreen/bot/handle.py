@@ -81,8 +81,7 @@ class EventHandler:
         match maintenance.with_current_repository(services, deserialize_work(job.record.event)):
             case PullRequestChanged(change="closed" | "converted_to_draft") as event:
                 # replies to earlier findings are still answered, and dismissals still learnt
-                if event.change == "closed":
-                    record_closed_repair(services.store, event.where.repo, event.number, closed=True)  # fmt: skip
+                record_closed_repair(services.store, event)
                 why = f"cancelled: the pull request was {event.change.replace('_', ' ')}"
                 stopped = job.cancel_earlier_jobs(why, comments=False)
                 feedback.collect_feedback(
@@ -90,8 +89,7 @@ class EventHandler:
                 )
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
-                if event.change == "reopened":
-                    record_closed_repair(services.store, event.where.repo, event.number, closed=False)  # fmt: skip
+                record_closed_repair(services.store, event)
                 return review_pull(services, job, event.where, event.number, pushed=event.head_sha)
             case ReviewRequest() as ask:
                 return review_pull(

@@ -23,7 +23,7 @@ from regreen.bot.services import Services
 from regreen.bot.trust import Clearance, refuse_command_for_old_head, require_clearance
 from regreen.code.path_settings import find_changed_paths, narrow_limits
 from regreen.domain.errors import Cancelled, NotStarted, OutsideError, UserError
-from regreen.domain.events import CheckFailed, CheckPassed, RepositoryRef
+from regreen.domain.events import CheckFailed, CheckPassed, PullRequestChanged, RepositoryRef
 from regreen.domain.events import FixRequest as FixAsk
 from regreen.domain.github import FIX_SCOPE, CheckRun, GitHub, PullRequest, Repository, WorkflowRun
 from regreen.domain.models import RungName
@@ -230,10 +230,11 @@ def close_needless_fix(services: Services, job: Job, event: CheckPassed) -> str:
     return f"closed #{pull.number}"
 
 
-def record_closed_repair(store: Store, repo: str, number: int, *, closed: bool) -> None:
-    """Record that the draft `number` of a repair was closed or merged, or opened again."""
-    for repair in store.find_all(OpenRepair, repo=repo, number=number):
-        store.save(replace(repair, closed=closed))
+def record_closed_repair(store: Store, event: PullRequestChanged) -> None:
+    """Record whether `event` closed or merged the draft of a repair, or opened it again."""
+    if event.change in ("closed", "reopened"):
+        for repair in store.find_all(OpenRepair, repo=event.where.repo, number=event.number):
+            store.save(replace(repair, closed=event.change == "closed"))
 
 
 def _reason_to_keep_open(
