@@ -15,7 +15,6 @@ from regreen.domain.models import Failure
 from regreen.domain.ports import Git
 from regreen.gate.checks.lint import check_lint
 from regreen.gate.checks.overfitting import check_overfitting
-from regreen.gate.checks.reach import check_reach, check_size
 from regreen.gate.checks.removed_behaviour import check_refusals, check_removed_behaviour
 from regreen.gate.checks.safeguards import check_declarations, check_safeguards
 from regreen.gate.checks.shadowing import check_hidden_text, check_shadowing
@@ -23,6 +22,8 @@ from regreen.gate.checks.silenced_errors import check_fallbacks, check_silenced_
 from regreen.gate.checks.tests_kept import check_assertions, check_existing_tests
 from regreen.gate.checks.touched_files import (
     check_dependencies,
+    check_reach,
+    check_size,
     find_sensitive_files,
     find_unappliable_files,
 )

@@ -36,7 +36,7 @@ from regreen.runs.trial import Trial
 MAX_RUN_SECONDS = 300.0
 _RUN_TIME_SHARE = 0.25  # of the time that is left: at most three runs are made for one patch
 _SETUP_SHARE = 0.5
-_MIN_RUN_SECONDS = 30.0
+_MIN_RUN_SECONDS, _MIN_SETUP_SECONDS = 10.0, 30.0
 _STOP_SHARE = (
     0.75  # of a run's time: then pytest is told to stop, and what it has run by then is compared
 )
@@ -218,7 +218,7 @@ class ProjectSuite:
     def _run_tests(self, trial: Trial, rev: str) -> CommandRun | None:
         self._stop.check_cancelled()
         self._ran_out = False
-        limit = min(trial.setup_timeout, max(_MIN_RUN_SECONDS, self._stop.left * _SETUP_SHARE))
+        limit = min(trial.setup_timeout, max(_MIN_SETUP_SECONDS, self._stop.left * _SETUP_SHARE))
         trial = replace(trial, setup_timeout=limit)
         try:
             return run_fresh(

@@ -294,7 +294,7 @@ _READERS = {
     "fixers/rungs/recipe_rung.py": [
         "complete_change",
         "follow_change",
-        "repeat_edits",
+        "fill_left_places",
         "propose_named_edits",
         "propose_small_edits",
         "tools.declare_bound",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from regreen.fixers.ladder import fix_failure
 from regreen.fixers.recipes.renamed_definitions import (
     follow_change,
     follow_renamed_definitions,
-    repeat_edits,
 )
-from tests.unit.repairs import Repository, job, sandbox_or_skip
+from tests.unit.repairs import Repository
 
 GO = "package tax\n\n// {0} adds tax.\nfunc {0}(net int) int {{ return net * 119 / 100 }}\n"
 BILL = (
@@ -380,113 +377,3 @@ def test_the_file_that_a_function_left_imports_it(tmp_path: Path) -> None:
     found = follow_change(repository.open(), rev, None, said, {"src/use.ts": {3}})
     assert found is not None
     assert found.texts == {"src/use.ts": "import { twice } from './lib/sums.js';\n" + text % ""}
-
-
-LEFT_OUT = {
-    "a keyword": ("ask(wait=3)\n", "ask(delay=3)\n", "b.py", "x = ask(wait=9)\n", "x = ask(delay=9)\n", "unexpected keyword argument 'wait'", {1}),
-    "a call of what is a property now": ("a = box.size()\n", "a = box.size\n", "b.py", "b = box.size() + 1\n", "b = box.size + 1\n", "b = box.size() + 1\nTypeError: 'int' object is not callable", {1}),
-    "a key of data": ('row["mail"]\n', 'row["address"]\n', "people.json", '[{"mail": 1}]\n', '[{"address": 1}]\n', "KeyError: 'address'", None),
-    "a field of a template": ('put(mail=1)\n', 'put(address=1)\n', "note.txt", "To {mail}\n", "To {address}\n", "KeyError: 'mail'", None),
-    "a version": ('RELEASE = "1.2.0"\n', 'RELEASE = "1.3.0"\n', "setup.cfg", "version = 1.2.0\n", "version = 1.3.0\n", "E   AssertionError: '1.2.0' != '1.3.0'", None),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LEFT_OUT)
-def test_what_a_commit_wrote_elsewhere_is_written_where_it_left_the_old(
-    tmp_path: Path, name: str
-) -> None:
-    before, after, path, old, new, said, lines = LEFT_OUT[name]
-    repository = Repository(tmp_path / "repo")
-    repository.commit("start", {"a.py": before, path: old, "docs/use.md": old})
-    culprit = repository.commit("name it", {"a.py": after})
-    rev = repository.commit("note", {"later.txt": ""})
-    places = {path: lines} if lines else {}
-    is_asserted = "AssertionError" in said
-    found = repeat_edits(repository.open(), rev, None, said, places, is_asserted=is_asserted)
-    first = found[0]
-    assert (first.culprit, first.is_guess) == (culprit, True)
-    assert first.texts == {path: new}, "documents stay, which nothing names"
-
-
-def test_a_file_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
-    script = "print('all')\nprint('is')\nprint('well')\n"
-    repository = Repository(tmp_path / "repo")
-    repository.commit("start", {"bin/run.py": script, "Makefile": "all:\n\tpython bin/run.py\n"})
-    rev = repository.commit("move it", {"bin/run.py": None, "bin/check_all.py": script})
-    said = "python: can't open file '/work/bin/run.py': [Errno 2] No such file or directory"
-    (found,) = repeat_edits(repository.open(), rev, None, said, {}, is_asserted=False)
-    assert found.texts == {"Makefile": "all:\n\tpython bin/check_all.py\n"}
-
-
-def test_a_test_is_not_made_to_ask_for_what_a_commit_writes_now(tmp_path: Path) -> None:
-    test = "def test_word():\n    assert word() == 'left'\n"
-    repository = Repository(tmp_path / "repo")
-    repository.commit("start", {"a.py": "WORD = 'left'\n", "tests/test_a.py": test})
-    rev = repository.commit("turn", {"a.py": "WORD = 'right'\n"})
-    said = "E   AssertionError: assert 'right' == 'left'"
-    places = {"tests/test_a.py": {2}}
-    assert repeat_edits(repository.open(), rev, None, said, places, is_asserted=True) == []
-
-
-def test_an_assertion_that_shows_one_of_two_values_names_no_exchange(tmp_path: Path) -> None:
-    repository = Repository(tmp_path / "repo")
-    repository.commit("start", {"a.py": 'RELEASE = "1.2.0"\n', "setup.cfg": "version = 1.2.0\n"})
-    rev = repository.commit("raise it", {"a.py": 'RELEASE = "1.3.0"\n'})
-    said = "E   AssertionError: '1.3.0' is not what the server answers"
-    assert repeat_edits(repository.open(), rev, None, said, {}, is_asserted=True) == []
-
-
-def test_data_are_tried_before_code_that_has_the_same_word(tmp_path: Path) -> None:
-    repository = Repository(tmp_path / "repo")
-    others = {"a.py": "def send(mail):\n    return mail\n", "people.json": '{"mail": 1}\n'}
-    repository.commit("start", {"read.py": 'row["mail"]\n', **others})
-    rev = repository.commit("name it", {"read.py": 'row["address"]\n'})
-    found = repeat_edits(repository.open(), rev, None, "KeyError: 'address'", {}, is_asserted=False)
-    tried = [set(one.texts) for one in found]
-    assert tried == [{"people.json"}, {"a.py"}, {"a.py", "people.json"}]
-
-
-def test_a_word_far_from_the_error_names_no_exchange_and_other_encodings_are_left_alone(
-    tmp_path: Path,
-) -> None:
-    repository = Repository(tmp_path / "repo")
-    (repository.path / "b.csv").write_bytes("mail,stra\xdfe\n".encode("latin-1"))
-    repository.commit("start", {"a.py": 'row["mail"]\n', "b.py": "x = mail\n"})
-    rev = repository.commit("name it", {"a.py": 'row["address"]\n'})
-    git, ask = repository.open(), partial(repeat_edits, base=None, is_asserted=False)
-    assert ask(git, rev, output="sending mail\nValueError: no port", places={}) == []
-    (found,) = ask(git, rev, output="KeyError: 'address'", places={})
-    assert found.texts == {"b.py": "x = address\n"}
-
-
-def test_of_a_file_that_the_commit_changed_the_named_lines_alone_are(tmp_path: Path) -> None:
-    text = "def ask({0}=1):\n    return {0}\n\n\ndef wait(wait=2):\n    return {1}(wait=wait)\n"
-    repository = Repository(tmp_path / "repo")
-    repository.commit("start", {"a.py": text.format("wait", "ask")})
-    rev = repository.commit("name it", {"a.py": text.format("delay", "ask")})
-    said = "TypeError: ask() got an unexpected keyword argument 'wait'"
-    found = repeat_edits(repository.open(), rev, None, said, {"a.py": {6}}, is_asserted=False)
-    lines = text.format("delay", "ask").split("\n")
-    assert [x.texts["a.py"].split("\n")[:5] for x in found] == [lines[:5]]
-
-
-@pytest.mark.sandbox
-def test_a_place_that_a_commit_forgot_is_proposed_to_a_person_in_its_name(tmp_path: Path) -> None:
-    reads = "import json\n\n\ndef read():\n    return json.load(open('box.json'))['{0}']\n"
-    test = "import unittest, box\n\n\nclass B(unittest.TestCase):\n    def test_b(self):\n        box.read()\n"
-    repository = Repository(tmp_path / "repo")
-    data = '{"mail": 1, "mailed": 2}\n'
-    repository.commit(
-        "start", {"box.py": reads.format("mail"), "box.json": data, "test_b.py": test}
-    )
-    rev = repository.commit("Say address", {"box.py": reads.format("address")})
-    asked = job(rev, "python3", "-m", "unittest", "-q", "test_b", setup=None, reruns=1, rungs=("recipe",))  # fmt: skip
-    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
-    assert (found.outcome, found.cause) == (
-        "needs_human",
-        f"{rev[:12]} (Say address) left places as they were",
-    )
-    assert found.culprit is not None
-    assert found.culprit.sha == rev
-    assert '+{"address": 1, "mailed": 2}\n' in (found.patch or "")
-    assert "+++ b/box.py" not in (found.patch or "")

@@ -1,20 +1,17 @@
 """Follows a definition that a commit renamed, moved, or gave or took a parameter to the places that a compiler names, and gives back one that it took away, in any language with outlines.
 
 Python's own callers are followed by its syntax trees (`languages/python/forgotten_callers`). What no syntax tells, a
-field in data or a name in a text, is written as the commit wrote it elsewhere (`repeat_edits`).
+field in data or a name in a text, is written as the commit wrote it elsewhere (`left_places`).
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from regreen.code.file_languages import has_outline
-from regreen.code.paths import is_document, is_source, is_test, is_vendored
+from regreen.code.paths import is_source
 from regreen.code.python_calls import is_module
 from regreen.code.symbols import Definition, read_outline
 from regreen.domain.languages import CompletedChange
@@ -129,7 +126,7 @@ def follow_moved_scripts(
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if texts else ()):
         moves = {
             old: new
-            for old, new in _find_moved_files(git, commit.sha, commit.parents)
+            for old, new in find_moved_files(git, commit.sha, commit.parents)
             if old not in here and new in here
         }
         changed = {path: _follow_moves(path, text, moves, here) for path, text in texts.items()}
@@ -140,7 +137,7 @@ def follow_moved_scripts(
     return None
 
 
-def _find_moved_files(
+def find_moved_files(
     git: Git, sha: str, parents: Collection[str], is_meant: Callable[[str], bool] = is_script
 ) -> Iterator[tuple[str, str]]:
     """The files that a commit took from one place and put, nearly as they were, into a single other."""
@@ -233,11 +230,11 @@ def _undo_deletions(
     `hidden`, which are definitions of the second.
     """
     before, after, lines = (list(text) for text in versions)
-    kept = _compare_lines(after, lines).get_matching_blocks()
+    kept = compare_lines(after, lines).get_matching_blocks()
     moved = {x.a + offset: x.b + offset for x in kept for offset in range(x.size)}
     starts = {one.start - 1: one.short_name for one in hidden}
     names: set[str] = set()
-    for tag, start, stop, first, last in reversed(_compare_lines(before, after).get_opcodes()):
+    for tag, start, stop, first, last in reversed(compare_lines(before, after).get_opcodes()):
         held = {one.short_name for one in gone if start < one.start and one.end <= stop}
         if tag == "delete" and held and first in moved:
             lines[moved[first] : moved[first]] = before[start:stop]
@@ -250,7 +247,8 @@ def _undo_deletions(
     return "\n".join(lines), names
 
 
-def _compare_lines(old: list[str], new: list[str]) -> difflib.SequenceMatcher[str]:
+def compare_lines(old: list[str], new: list[str]) -> difflib.SequenceMatcher[str]:
+    """A comparison in which blank lines alone do not hold two texts together."""
     return difflib.SequenceMatcher(lambda line: not line.strip(), old, new, autojunk=False)
 
 
@@ -410,143 +408,6 @@ def _change_arguments(line: str, name: str, changes: Collection[_ChangedArgument
         elif new != arguments:
             line = f"{line[:opens]}{', '.join(new)}{line[close:]}"
     return line
-
-
-_TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d[\w.]*|[ \t]+|[^\w \t]")
-_WORD = re.compile(r"[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
-# Wider than what one line is chosen by: a line too many costs a run, one too few the repair.
-_COMPLAINS = re.compile(
-    r"(?i)error|exception|fail|\bnot\b|no such|missing|unexpected|undefined|^E "
-)
-_MAX_RUN = 40
-_MAX_FILES, _MAX_EDITED = 3000, 8
-_MAX_CANDIDATES = 8
-
-
-def repeat_edits(
-    git: Git,
-    rev: str,
-    base: str | None,
-    output: str,
-    places: Mapping[str, Collection[int]],
-    *,
-    is_asserted: bool,
-) -> list[CompletedChange]:
-    """What a commit wrote in the place of something else, written where it left that, likeliest first.
-
-    The newest commit is taken that exchanged what the failure speaks of. First the files that the failure names are
-    changed, of those that the commit changed itself the named lines alone; then all that it left alone.
-    `is_asserted`: a test asks for another value. Then the failure must show both, and no test is changed.
-    """
-    said = _find_blamed_words(git, rev, output, places)
-    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
-        edits = _find_exchanges(git, commit.sha, commit.parents)
-        edits = [x for x in edits if _is_said(x, said, both=is_asserted)]
-        if not edits:
-            continue
-        texts = {
-            path: text
-            for path, text in _read_sources(git, rev).items()
-            if not (is_asserted and is_test(path))
-        }
-        own = set(git.changed_paths(commit.sha))
-        found: list[CompletedChange] = []
-        for old, new in edits:
-            whole = {
-                path: text
-                for path, text in texts.items()
-                if path not in own and (path in places or not is_document(path))
-            }
-            named = {path: text for path, text in texts.items() if path in places}
-            edited = {
-                path: new_text
-                for path, text in {**whole, **named}.items()
-                if (new_text := _exchange(text, old, new, places[path] if path in own else None))
-                != text
-            }
-            # data and texts are seldom named where what reads them fails
-            others = sorted(
-                edited.keys() - named.keys(), key=lambda path: (has_outline(path), path)
-            )
-            scopes = [edited.keys() & named.keys(), *({path} for path in others), edited.keys()]
-            words = f"{new.strip()} instead of {old.strip()}"
-            for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
-                changed = {path: edited[path] for path in sorted(scope)}
-                if changed and changed not in [x.texts for x in found]:
-                    found.append(CompletedChange(commit.sha, changed, words, is_guess=True))
-        if found:
-            return found[:_MAX_CANDIDATES]
-    return []
-
-
-def _find_blamed_words(
-    git: Git, rev: str, output: str, places: Mapping[str, Collection[int]]
-) -> set[str]:
-    """The words of the lines that complain, and of those that they name."""
-    lines = [line[:500] for line in output[-100_000:].splitlines() if _COMPLAINS.search(line)]
-    for path, numbers in places.items():
-        rows = (git.show(rev, path, _MAX_BYTES) or b"").decode("utf-8", "replace").split("\n")
-        lines += [rows[number - 1][:500] for number in numbers if 0 < number <= len(rows)]
-    return {word for line in lines for word in _WORD.findall(line)}
-
-
-def _is_said(edit: tuple[str, str], said: Collection[str], *, both: bool) -> bool:
-    """Whether what is complained of has a word that one side alone has; of a side without such a word, any of its words."""
-    old, new = (set(_WORD.findall(side)) for side in edit)
-    shown = [not words.isdisjoint(said) for words in (old - new or old, new - old or new)]
-    return all(shown) if both else any(shown)
-
-
-def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[tuple[str, str]]:
-    """What the commit wrote in lines in the place of what, the most frequent first."""
-    found = Counter(_find_moved_files(git, sha, parents, lambda _: True))
-    for path in git.changed_paths(sha)[:_MAX_PATHS] if parents else ():
-        versions = [git.show(at, path, _MAX_BYTES) for at in (next(iter(parents)), sha)]
-        old, new = ((x or b"").decode("utf-8", "replace").splitlines() for x in versions)
-        for tag, start, stop, first, last in _compare_lines(old, new).get_opcodes():
-            if tag == "replace" and stop - start == last - first:
-                for pair in zip(old[start:stop], new[first:last], strict=True):
-                    found.update(set(_compare_tokens(*pair)))
-    return [pair for pair, _ in found.most_common()]
-
-
-def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """The runs of tokens in which two lines differ; with the word before it, where one has nothing there."""
-    old, new = (_TOKEN.findall(line[:500]) for line in (before, after))
-    pairs = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    if pairs.ratio() < _MIN_LINE_RATIO:
-        return
-    for tag, start, stop, first, last in pairs.get_opcodes():
-        shift = int(tag in {"delete", "insert"} and start > 0 and first > 0)
-        was = "".join(old[start - shift : stop])
-        now = "".join(new[first - shift : last])
-        if tag != "equal" and _WORD.match(was) and now.strip() and len(was + now) <= 2 * _MAX_RUN:
-            yield was, now
-
-
-def _read_sources(git: Git, rev: str) -> dict[str, str]:
-    """The texts of a commit that people write, in UTF-8."""
-    wanted = [one for one in git.tree(rev) if not is_vendored(one.path)][:_MAX_FILES]
-    texts: dict[str, str] = {}
-    for entry, data in zip(wanted, git.blobs([one.sha for one in wanted]), strict=True):
-        if data is not None and len(data) <= _MAX_BYTES and b"\0" not in data:
-            with suppress(UnicodeDecodeError):
-                texts[entry.path] = data.decode()
-    return texts
-
-
-def _exchange(text: str, old: str, new: str, lines: Collection[int] | None) -> str:
-    """The text with `new` for `old`; in these lines alone, where there are any."""
-    more = re.escape(new[len(old) :]) if new.startswith(old) else r"[\w$]"
-    end = r"(?![\w$])" if old[-1:].isalnum() or old.endswith("_") else ""
-    word = re.compile(rf"(?<![\w$]){re.escape(old)}{end}(?!{more})")
-    if lines is None:
-        return word.sub(lambda _: new, text)
-    rows = text.split("\n")
-    return "\n".join(
-        word.sub(lambda _: new, row) if number in lines else row
-        for number, row in enumerate(rows, 1)
-    )
 
 
 def _find_moved_definitions(

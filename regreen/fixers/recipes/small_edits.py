@@ -6,7 +6,9 @@ Nothing here is believed. The edits come in an order, fewest assumptions first, 
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
+import keyword
 import posixpath
 import re
 import tomllib
@@ -14,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from regreen.code.paths import is_test, is_test_config
@@ -126,6 +128,7 @@ class _Suggestions:
             return
         yield from self._take_shown_lines()
         yield from self._name_missing_files()
+        yield from self._write_offered_code()
         yield from self._replace_words()
         if is_tested:
             return
@@ -215,6 +218,38 @@ class _Suggestions:
                     yield from self._with_row(
                         whole, f"wrote `{content}` and more", 0.7 - 0.3 * ratio
                     )
+
+    # -- Python that the message offers, for what stands there and speaks of the same
+
+    def _write_offered_code(self) -> Iterator[SmallEdit]:
+        tree = parse_python(self.source) if is_module(self.place.path) else None
+        held = [
+            (node, _list_names(node))
+            for node in (ast.walk(tree) if tree is not None else ())
+            if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, ast.Name)
+            if node.lineno <= self.at + 1 <= (node.end_lineno or 0)
+        ]
+        data = self.source.encode()
+        starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+        known = {name for _, own in held for name in own} | _PYTHON_WORDS
+        lines = [x for x in self._list_message_lines() if abs(x[0] - self.place.at) < 4]
+        for at, text in ((at, text) for at, line in lines for text in _list_code(line)):
+            if not known.issuperset(_IDENTIFIER.findall(_TEXT.sub("", text))):
+                continue
+            body = found.body if (found := parse_python(text)) else []
+            new = body[0] if len(body) == 1 else None
+            kind = ast.expr if isinstance(new, ast.Expr) else ast.stmt
+            names = _list_names(new) if new else set[str]()
+            spans = [
+                (starts[x.lineno - 1] + x.col_offset, starts[x.end_lineno - 1] + x.end_col_offset)
+                for x, own in held
+                if isinstance(x, kind) and own == names and x.end_lineno and x.end_col_offset
+            ]
+            wide = sorted(spans if names else (), key=lambda span: span[0] - span[1])
+            for number, (start, end) in enumerate(wide[:3]):
+                written = (data[:start] + text.encode() + data[end:]).decode()
+                rank = 0.3 + 0.05 * abs(at - self.place.at) + 0.1 * number
+                yield SmallEdit({self.place.path: written}, f"wrote `{text}`", rank)
 
     # -- a file beside the one that is named
 
@@ -670,6 +705,34 @@ _POSITION = re.compile(r"(?<![\w./-])[\w./-]{1,200}[:(]\d{1,6}(?:[:,]\d{1,6})?|\
 # In a list, also of requirements with their versions.
 _ENTRY = r"""(?<=[\[(,\s])(["'])@NAME@(?:\s?[\[<>=!~;][^"'\n]{0,80})?\1(?=[\]),]|$)"""
 _CALL_FORM = re.compile(r"([\w.]{1,60})\(\s?(?:['\"]?(?:\.{3}|…)['\"]?)?\s?\)")
+
+
+_PYTHON_WORDS = frozenset([*keyword.kwlist, *dir(builtins)])
+_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
+_CODE_START = re.compile(
+    r"""(?<=['"`])|(?:(?<=\bto)|(?<=\b(?:be|is|by))|(?<=\buse)|(?<=\bwith)|(?<=:))[ ](?=[\w({\[])"""
+)
+_CODE_END = re.compile(r"""(?=['"`])|(?=,? instead\b|[.;]?\s*$|[.;,]? \()""")
+_MOST_CODE = 200  # of one line
+
+
+def _list_code(line: str) -> Iterator[str]:
+    """What may be code in a message, quoted or behind a word that offers it, the longest of each start first."""
+    ends = [match.start() for match in _CODE_END.finditer(line)]
+    pairs = (
+        line[match.end() : end]
+        for match in _CODE_START.finditer(line)
+        for end in reversed(ends)
+        if 3 < end - match.end() < _LONGEST_LINE
+    )
+    return (x for x in islice(pairs, _MOST_CODE) if re.search(r"\W", x.strip()))
+
+
+def _list_names(node: ast.AST) -> set[str]:
+    """The names and values of a piece of code, without those of Python itself."""
+    every = [getattr(x, "id", getattr(x, "attr", None)) for x in ast.walk(node)]
+    values = [repr(x.value) for x in ast.walk(node) if isinstance(x, ast.Constant)]
+    return {*(x for x in every if x and x not in _PYTHON_WORDS), *values}
 
 
 def _measure_likeness(old: str, new: str) -> float:

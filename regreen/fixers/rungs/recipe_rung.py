@@ -31,6 +31,7 @@ from regreen.fixers.case import (
     RepairCase,
     RungResult,
 )
+from regreen.fixers.recipes.left_places import fill_left_places
 from regreen.fixers.recipes.named_edits import (
     EditedFiles,
     find_named_lines,
@@ -38,7 +39,7 @@ from regreen.fixers.recipes.named_edits import (
     write_failures,
 )
 from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_calls
-from regreen.fixers.recipes.renamed_definitions import follow_change, repeat_edits
+from regreen.fixers.recipes.renamed_definitions import follow_change
 from regreen.fixers.recipes.small_edits import propose_small_edits
 from regreen.fixers.recipes.tool_output import (
     find_compiler_remedies,
@@ -307,7 +308,7 @@ class RecipeRung:
                     yield from propose(case, files, read, tools)
                 except AnalysisFailed as error:
                     self.troubles.append(f"the manifests could not be read: {error}")
-        yield from self._propose_repeated_edits(case)
+        yield from self._propose_left_places(case)
         # each needs a person's approval, as what was found before may
         yield from (self._propose_named_edit(case, one) for one in suggested if not self._found)
         yield from self._propose_small_edits(case, read)
@@ -334,14 +335,14 @@ class RecipeRung:
             words = f"followed it to what uses it: {followed.summary}"
             yield self._propose_for_commit(case, followed, words, "callers")
 
-    def _propose_repeated_edits(self, case: RepairCase) -> Iterator[Proposal]:
-        """What a commit wrote elsewhere, written where it left the old."""
+    def _propose_left_places(self, case: RepairCase) -> Iterator[Proposal]:
+        """What a commit wrote elsewhere, written where it left the old; what it added, where its siblings are listed."""
         if self._found:
             return
         is_asserted = bool(_ASSERTION.search(case.output))
         try:
-            edits = run_in_child(
-                partial(repeat_edits, is_asserted=is_asserted),
+            found = run_in_child(
+                partial(fill_left_places, is_asserted=is_asserted),
                 case.git,
                 case.rev,
                 case.base,
@@ -351,9 +352,8 @@ class RecipeRung:
         except AnalysisFailed as error:
             self.troubles.append(f"what a commit left out could not be looked for: {error}")
             return
-        for made in edits:
-            words = f"wrote {made.summary} there too"
-            yield self._propose_for_commit(case, made, words, "places")
+        for made in found:
+            yield self._propose_for_commit(case, made, made.summary, "places")
             if self._found:
                 return
 

@@ -57,25 +57,13 @@ def complete_change(git: Git, rev: str, base: str | None, output: str) -> Comple
         )
         if changes:
             return _apply_changes_to_callers(git, rev, commit.sha, changes)
-    return None
+    return _follow_named_arguments(git, rev, base, output)
 
 
 def _apply_changes_to_callers(
     git: Git, rev: str, sha: str, changes: Sequence[_Change]
 ) -> CompletedChange | None:
-    wanted = [
-        one
-        for one in git.tree(rev)
-        if not is_vendored(one.path)
-        and (is_module(one.path) or is_document(one.path) or one.path.endswith((".toml", ".cfg")))
-    ]
-    blobs = git.blobs([entry.sha for entry in wanted])
-    texts = {
-        entry.path: data.decode("utf-8", "surrogateescape")
-        for entry, data in zip(wanted, blobs, strict=True)
-        if data is not None and len(data) <= _MAX_CHARS
-    }
-    before = texts
+    texts = before = _read_texts(git, rev)
     for change in changes:
         uses = _Uses(texts, change)
         texts = {path: uses.follow(path, text) for path, text in texts.items()}
@@ -85,6 +73,22 @@ def _apply_changes_to_callers(
         f"{x.old or x.path} is {x.new if x.new != x.old else x.new_path}" for x in changes
     )[:160]
     return CompletedChange(sha, changed, summary, is_guess) if changed else None
+
+
+def _read_texts(git: Git, rev: str) -> dict[str, str]:
+    """The modules, documents and settings of a commit."""
+    wanted = [
+        one
+        for one in git.tree(rev)
+        if not is_vendored(one.path)
+        and (is_module(one.path) or is_document(one.path) or one.path.endswith((".toml", ".cfg")))
+    ]
+    blobs = git.blobs([entry.sha for entry in wanted])
+    return {
+        entry.path: data.decode("utf-8", "surrogateescape")
+        for entry, data in zip(wanted, blobs, strict=True)
+        if data is not None and len(data) <= _MAX_CHARS
+    }
 
 
 def _parse(text: str) -> ast.Module:
@@ -199,6 +203,71 @@ def _list_body_without_docstring(node: ast.AST) -> list[ast.AST]:
     is_text = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     arguments = [node.args] if isinstance(node, FunctionNode) else []
     return [*arguments, *(body[1:] if is_text else body)]
+
+
+# --- arguments that go by name now ----------------------------------------------------------------------------------------
+
+_TOO_MANY = re.compile(
+    r"""(?:\b(\w{1,80})\.)?(\w{1,80})\(\) takes [^\n]{1,40}positional arguments? but \d"""
+    r"""|Too many positional arguments for "(\w{1,80})"(?: of "(\w{1,80})")?"""
+)
+
+
+def _follow_named_arguments(
+    git: Git, rev: str, base: str | None, output: str
+) -> CompletedChange | None:
+    """Calls that still give by position what the newest fitting commit lets be given by name only; None if there are none."""
+    said = [x.groups() for x in _TOO_MANY.finditer(output[-200_000:])]
+    names = {word for groups in said for word in groups if word} - {"__init__"}
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if names else ()):
+        for path in git.changed_paths(commit.sha)[:_MAX_PATHS] if commit.parents else ():
+            versions = (git.show(at, path, _MAX_CHARS) for at in (commit.parents[0], commit.sha))
+            old, new = (
+                _read_definitions(_parse((data or b"").decode("utf-8", "replace")))
+                for data in (versions if is_module(path) else (None, None))
+            )
+            for owner, name in old.keys() & new.keys():
+                called = owner if name == "__init__" else name
+                before, after = old[owner, name], new[owner, name]
+                if called not in names or not isinstance(before, FunctionNode):
+                    continue
+                if not isinstance(after, FunctionNode):
+                    continue
+                own = int(bool(owner))  # `self` is not written
+                order = [x.arg for x in (*before.args.posonlyargs, *before.args.args)][own:]
+                kept = len(after.args.posonlyargs) + len(after.args.args) - own
+                by_name = {x.arg for x in after.args.kwonlyargs}
+                if kept < len(order) and by_name.issuperset(order[kept:]):
+                    texts = _read_texts(git, rev)
+                    changed = {
+                        path: written
+                        for path, text in texts.items()
+                        if is_module(path)
+                        and called in text
+                        and (written := _name_arguments(text, called, order, kept)) != text
+                    }
+                    words = f"{called} takes {', '.join(order[kept:])} by name"
+                    if changed:
+                        return CompletedChange(commit.sha, changed, words[:160], is_guess=False)
+    return None
+
+
+def _name_arguments(text: str, called: str, order: Sequence[str], kept: int) -> str:
+    """The text with the names of arguments before those behind the first `kept` of each call."""
+    data = text.encode("utf-8", "surrogateescape")
+    starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+    spots = [
+        (starts[argument.lineno - 1] + argument.col_offset, name)
+        for node in ast.walk(_parse(text))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] == called
+        and not any(isinstance(x, ast.Starred) for x in node.args)
+        and kept < len(node.args) <= len(order)
+        for argument, name in zip(node.args[kept:], order[kept:], strict=False)
+    ]
+    for at, name in sorted(spots, reverse=True):
+        data = data[:at] + f"{name}=".encode() + data[at:]
+    return data.decode("utf-8", "surrogateescape")
 
 
 # --- where it is still used -----------------------------------------------------------------------------------------------

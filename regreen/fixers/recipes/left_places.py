@@ -1,0 +1,451 @@
+"""What a commit did elsewhere and left undone in one place: the old name in a text, a field in data, an entry in a list.
+
+No syntax tells such a place. Each edit repeats what the commit, or whoever wrote its siblings, wrote beside it, and a run decides.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from bisect import bisect
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+
+from regreen.code.file_languages import has_outline
+from regreen.code.paths import is_document, is_lock_file, is_source, is_test, is_vendored
+from regreen.code.symbols import read_outline
+from regreen.domain.languages import CompletedChange
+from regreen.domain.ports import Git
+from regreen.fixers.recipes.renamed_definitions import compare_lines, find_moved_files
+
+_MAX_COMMITS = 20
+_MAX_PATHS = 50
+_MAX_BYTES = 300_000
+_MIN_LINE_RATIO = 0.5
+
+# Words that hyphens join are one: `plot-detail` and `show-plot` share no part.
+_TOKEN = re.compile(r"[A-Za-z_$][\w$]*(?:-[A-Za-z_][\w]*)*|\d[\w.]*|[ \t]+|[^\w \t]")
+_WORD = re.compile(r"[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
+# Wider than what one line is chosen by: a line too many costs a run, one too few the repair.
+_COMPLAINS = re.compile(
+    r"(?i)error|exception|fail|\bnot\b|no such|missing|unexpected|undefined|^E "
+)
+_MAX_RUN = 40
+_MAX_FILES, _MAX_EDITED = 3000, 8
+_MAX_CANDIDATES = 8
+
+
+def fill_left_places(
+    git: Git,
+    rev: str,
+    base: str | None,
+    output: str,
+    places: Mapping[str, Collection[int]],
+    *,
+    is_asserted: bool,
+) -> list[CompletedChange]:
+    """What the failure suggests that a commit left undone: an exchange (`repeat_edits`), then an entry of a list (`add_to_lists`).
+
+    Args:
+        git: the repository.
+        rev: the failing commit.
+        base: where the change under repair starts; the last commits are searched where None.
+        output: what the command printed.
+        places: lines of tracked files that it names.
+        is_asserted: a test asks for another value; no test is changed then.
+    """
+    arguments = git, rev, base, output, places
+    return [
+        *repeat_edits(*arguments, is_asserted=is_asserted),
+        *add_to_lists(*arguments, is_asserted=is_asserted),
+    ]
+
+
+def repeat_edits(
+    git: Git,
+    rev: str,
+    base: str | None,
+    output: str,
+    places: Mapping[str, Collection[int]],
+    *,
+    is_asserted: bool,
+) -> list[CompletedChange]:
+    """What a commit wrote in the place of something else, written where it left that, likeliest first.
+
+    The newest commit is taken that exchanged what the failure speaks of. First the files that the failure names are
+    changed, of those that the commit changed itself the named lines alone; then all that it left alone.
+    `is_asserted`: a test asks for another value. Then the failure must show both, and no test is changed.
+    """
+    said = _find_blamed_words(git, rev, output, places)
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
+        edits = _find_exchanges(git, commit.sha, commit.parents)
+        edits = [x for x in edits if _is_said(x, said, both=is_asserted)]
+        if not edits:
+            continue
+        texts = {
+            path: text
+            for path, text in _read_sources(git, rev).items()
+            if not (is_asserted and is_test(path))
+        }
+        own = set(git.changed_paths(commit.sha))
+        found: list[CompletedChange] = []
+        for old, new in edits:
+            whole = {
+                path: text
+                for path, text in texts.items()
+                if path not in own and (path in places or not is_document(path))
+            }
+            named = {path: text for path, text in texts.items() if path in places}
+            edited = {
+                path: new_text
+                for path, text in {**whole, **named}.items()
+                if (new_text := _exchange(text, old, new, places[path] if path in own else None))
+                != text
+            }
+            # data and texts are seldom named where what reads them fails
+            others = sorted(
+                edited.keys() - named.keys(), key=lambda path: (has_outline(path), path)
+            )
+            scopes = [edited.keys() & named.keys(), *({path} for path in others), edited.keys()]
+            words = f"wrote {new.strip()} instead of {old.strip()} there too"
+            for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
+                changed = {path: edited[path] for path in sorted(scope)}
+                if changed and changed not in [x.texts for x in found]:
+                    found.append(CompletedChange(commit.sha, changed, words, is_guess=True))
+        if found:
+            return found[:_MAX_CANDIDATES]
+    return []
+
+
+def _find_blamed_words(
+    git: Git, rev: str, output: str, places: Mapping[str, Collection[int]]
+) -> set[str]:
+    """The words of the lines that complain, and of those that they name."""
+    lines = [line[:500] for line in output[-100_000:].splitlines() if _COMPLAINS.search(line)]
+    for path, numbers in places.items():
+        rows = (git.show(rev, path, _MAX_BYTES) or b"").decode("utf-8", "replace").split("\n")
+        lines += [rows[number - 1][:500] for number in numbers if 0 < number <= len(rows)]
+    return {word for line in lines for word in _WORD.findall(line)}
+
+
+def _is_said(edit: tuple[str, str], said: Collection[str], *, both: bool) -> bool:
+    """Whether what is complained of has a word that one side alone has; of a side without such a word, any of its words."""
+    old, new = (set(_WORD.findall(side)) for side in edit)
+    shown = [not words.isdisjoint(said) for words in (old - new or old, new - old or new)]
+    return all(shown) if both else any(shown)
+
+
+def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[tuple[str, str]]:
+    """What the commit wrote in lines in the place of what, the most frequent first."""
+    found = Counter(find_moved_files(git, sha, parents, lambda _: True))
+    for path in git.changed_paths(sha)[:_MAX_PATHS] if parents else ():
+        versions = [git.show(at, path, _MAX_BYTES) for at in (next(iter(parents)), sha)]
+        old, new = ((x or b"").decode("utf-8", "replace").splitlines() for x in versions)
+        for tag, start, stop, first, last in compare_lines(old, new).get_opcodes():
+            if tag == "replace" and stop - start == last - first:
+                for pair in zip(old[start:stop], new[first:last], strict=True):
+                    found.update(set(_compare_tokens(*pair)))
+    return [pair for pair, _ in found.most_common()]
+
+
+def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """The runs of tokens in which two lines differ; with the word before it, where one has nothing there."""
+    old, new = (_TOKEN.findall(line[:500]) for line in (before, after))
+    pairs = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    if pairs.ratio() < _MIN_LINE_RATIO:
+        return
+    for tag, start, stop, first, last in pairs.get_opcodes():
+        shift = int(tag in {"delete", "insert"} and start > 0 and first > 0)
+        was = "".join(old[start - shift : stop])
+        now = "".join(new[first - shift : last])
+        is_other = now.strip() not in {"", was.strip()}
+        if tag != "equal" and _WORD.match(was) and is_other and len(was + now) <= 2 * _MAX_RUN:
+            yield was, now
+
+
+def _read_sources(git: Git, rev: str) -> dict[str, str]:
+    """The texts of a commit that people write, in UTF-8."""
+    wanted = [one for one in git.tree(rev) if not is_vendored(one.path)][:_MAX_FILES]
+    texts: dict[str, str] = {}
+    for entry, data in zip(wanted, git.blobs([one.sha for one in wanted]), strict=True):
+        if data is not None and len(data) <= _MAX_BYTES and b"\0" not in data:
+            with suppress(UnicodeDecodeError):
+                texts[entry.path] = data.decode()
+    return texts
+
+
+def _exchange(text: str, old: str, new: str, lines: Collection[int] | None) -> str:
+    """The text with `new` for `old`; in these lines alone, where there are any."""
+    more = re.escape(new[len(old) :]) if new.startswith(old) else r"[\w$]"
+    end = r"(?![\w$])" if old[-1:].isalnum() or old.endswith("_") else ""
+    word = re.compile(rf"(?<![\w$]){re.escape(old)}{end}(?!{more})")
+    if lines is None:
+        return word.sub(lambda _: new, text)
+    rows = text.split("\n")
+    return "\n".join(
+        word.sub(lambda _: new, row) if number in lines else row
+        for number, row in enumerate(rows, 1)
+    )
+
+
+# --- entries of lists ---------------------------------------------------------------------------------------------------
+
+
+def add_to_lists(
+    git: Git,
+    rev: str,
+    base: str | None,
+    output: str,
+    places: Mapping[str, Collection[int]],
+    *,
+    is_asserted: bool,
+) -> list[CompletedChange]:
+    """What a commit added and the failure names, written into the lists that have its siblings, likeliest first.
+
+    Siblings of a file are those of its folder and ending, of a definition those of its file and kind. A file that lacks
+    the first lines that all its siblings share gets them. No test is changed where one asserts (`is_asserted`).
+    """
+    said = output[-100_000:]
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
+        added = [x for x in _find_additions(git, commit.sha, commit.parents) if x.is_named(said)]
+        texts = _read_sources(git, rev) if added else {}
+        found: list[tuple[tuple[bool, float, str], dict[str, str]]] = []
+        for path, text in texts.items():
+            if is_lock_file(path) or (is_asserted and is_test(path)):
+                continue
+            share = 0.0
+            variants = [text, text]  # all lists of the file, and the first alone
+            for one in added:
+                best = one.find_listing(path, text)
+                share = max(share, best.share)
+                variants = [
+                    _extend_lists(x, best, most) for x, most in zip(variants, (9, 1), strict=True)
+                ]
+            is_named = path in places or f"/{path}" in f"/{said}"
+            found += [
+                ((not is_named, -share, path), {path: new})
+                for new in dict.fromkeys(variants)
+                if new != text
+            ]
+        heads = {x.path: new for x in added if (new := _share_first_lines(x, texts))}
+        ordered = [texts for _, texts in sorted(found, key=lambda one: one[0])]
+        every = {path: new for one in reversed(ordered) for path, new in one.items()}
+        changes = [*([heads] if heads else []), *ordered[: _MAX_CANDIDATES - 1]]
+        if 1 < len(every) <= _MAX_EDITED:
+            changes.append(every)
+        if changes:
+            listed = f"listed {', '.join(x.name for x in added)} there too"[:160]
+            headed = "wrote the first lines that the files beside it have"
+            return [
+                CompletedChange(commit.sha, x, headed if x is heads else listed, is_guess=True)
+                for x in changes
+            ]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The word for an addition in the lists of a file, the words of its siblings there, and which share of them it has."""
+
+    word: str = ""
+    siblings: frozenset[str] = frozenset()
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """A file or a definition that a commit added, with its word in each form, and those of its siblings in the same form."""
+
+    name: str
+    path: str
+    forms: Mapping[str, frozenset[str]]
+    is_file: bool
+
+    def is_named(self, output: str) -> bool:
+        """Whether the output has one of its words."""
+        return any(len(word) > 2 and _compile_words([word]).search(output) for word in self.forms)
+
+    def find_listing(self, path: str, text: str) -> _Listing:
+        """The form in which the file has most of the siblings."""
+        best = _Listing()
+        for word, siblings in self.forms.items() if path != self.path or not self.is_file else ():
+            listed = {match[0] for match in _compile_words(siblings).finditer(text)}
+            share = len(listed) / len(siblings)
+            if (len(listed) > 1 or share == 1) and share > best.share:
+                best = _Listing(word, siblings, share)
+        return best
+
+
+def _find_additions(git: Git, sha: str, parents: Collection[str]) -> Iterator[_Addition]:
+    """The files, and the definitions at the top of files, that a commit added beside others of their kind."""
+    if not parents:
+        return
+    parent = next(iter(parents))
+    here = {entry.path for entry in git.tree(sha)}
+    before = {entry.path for entry in git.tree(parent)}
+    for path in git.changed_paths(sha)[:_MAX_PATHS]:
+        if path not in here:
+            continue
+        if path not in before:
+            own = _write_forms(path)
+            others = [_write_forms(one) for one in here if _are_siblings(one, path)]
+            forms = {
+                word: siblings
+                for at, word in enumerate(own)
+                if (siblings := frozenset(x[at] for x in others if at < len(x) and x[at] != word))
+            }
+            if forms:
+                yield _Addition(path, path, forms, is_file=True)
+        elif has_outline(path):
+            old, new = (
+                {
+                    (x.kind, x.name)
+                    for x in read_outline(path, data).definitions
+                    if "." not in x.name
+                }
+                for data in (git.show(at, path, _MAX_BYTES) or b"" for at in (parent, sha))
+            )
+            for kind, name in sorted(new - old):
+                siblings = frozenset(other for its, other in new & old if its == kind)
+                if siblings:
+                    yield _Addition(name, path, {name: siblings}, is_file=False)
+
+
+def _are_siblings(one: str, path: str) -> bool:
+    """Whether two files stand beside each other with one ending; packages also where one holds the other."""
+    if one == path:
+        return False
+    (folder, name), (own_folder, own_name) = posixpath.split(one), posixpath.split(path)
+    if name == own_name == _PACKAGE:
+        above = posixpath.dirname(own_folder)
+        return above in {posixpath.dirname(folder), folder} - {""}
+    is_alike = posixpath.splitext(name)[1] == posixpath.splitext(own_name)[1]
+    return folder == own_folder and is_alike and _PACKAGE not in {name, own_name}
+
+
+_PACKAGE = "__init__.py"
+
+
+def _write_forms(path: str) -> list[str]:
+    """A file as lists may name it: from each of its folders on, with its ending and without, with slashes and with dots."""
+    parts = path.removesuffix(f"/{_PACKAGE}").split("/")
+    bare = [*parts[:-1], posixpath.splitext(parts[-1])[0]]
+    tails = range(len(parts))
+    return [
+        x for at in tails for x in ("/".join(parts[at:]), "/".join(bare[at:]), ".".join(bare[at:]))
+    ]
+
+
+def _compile_words(words: Collection[str]) -> re.Pattern[str]:
+    """Any of the words where it stands alone, as a whole path or dotted name."""
+    either = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    return re.compile(rf"(?<![\w/-])(?<!\w\.)(?:{either})(?![\w/-])(?!\.\w)")
+
+
+def _extend_lists(text: str, listing: _Listing, most: int) -> str:
+    """The text with the word in the first lists that have several siblings and not it: lines alike, or entries of a line."""
+    if not listing.siblings:
+        return text
+    entry = _compile_words({*listing.siblings, listing.word})
+    lines = text.split("\n")
+    found = [list(entry.finditer(line[:2000])) for line in lines]
+    at = 0
+    while at < len(lines) and most:
+        end = at + 1
+        while end < len(lines) and found[end] and _is_same_line(lines, found, at, end):
+            end += 1
+        held = {match[0] for row in found[at:end] for match in row}
+        made: list[str] | None = None
+        if held and listing.word not in held:
+            if end - at > 1 and len(held) == end - at:
+                made = _extend_lines(
+                    lines[at:end], [row[0][0] for row in found[at:end]], listing.word
+                )
+            elif _goes_on(lines, found, end):
+                pass
+            elif len(held) > 1 or held == listing.siblings:
+                row = _extend_row(lines[end - 1], found[end - 1], listing.word)
+                made = [*lines[at : end - 1], row] if row else None
+        if made is not None:
+            lines[at:end], found[at:end] = made, [[]] * len(made)
+            end, most = at + len(made), most - 1
+        at = end
+    return "\n".join(lines)
+
+
+def _goes_on(lines: Sequence[str], found: Sequence[Sequence[re.Match[str]]], end: int) -> bool:
+    """Whether the line has more entries of the list whose last line ended there."""
+    insets = [re.match(r"[ \t]*", line) for line in lines[end - 1 : end + 1]]
+    inset, *more = [match[0] for match in insets if match]
+    return bool(inset and more == [inset] and found[end])
+
+
+def _is_same_line(
+    lines: Sequence[str], found: Sequence[Sequence[re.Match[str]]], at: int, other: int
+) -> bool:
+    """Whether two lines are the same but for the one sibling that each names."""
+    bare = [
+        re.sub(r"[\s,]+$", "", _compile_words([found[x][0][0]]).sub("\0", lines[x]))
+        for x in (at, other)
+        if found[x]
+    ]
+    return len(bare) == 2 and bare[0] == bare[1]
+
+
+def _extend_lines(rows: Sequence[str], words: Sequence[str], new: str) -> list[str]:
+    """The lines with one more for the new word, in their order."""
+    at = bisect(words, new) if list(words) == sorted(words) else len(words)
+    like = rows[0]
+    line = _compile_words([words[0]]).sub(lambda _: new, like)
+    made = [*rows[:at], line, *rows[at:]]
+    if at == len(rows):  # an ending that only the last line has, or lacks
+        end = [re.search(r"[\s,]*$", row) for row in (rows[0], rows[-1])]
+        endings = [match[0] if match else "" for match in end]
+        made[-2] = re.sub(r"[\s,]*$", "", made[-2]) + endings[0]
+        made[-1] = re.sub(r"[\s,]*$", "", made[-1]) + endings[1]
+    return made
+
+
+def _extend_row(row: str, entries: Sequence[re.Match[str]], new: str) -> str | None:
+    """The line with one entry more; None where what stands between its entries is more than a separator."""
+    spans = []
+    for match in entries:
+        quote = row[match.start() - 1 : match.start()]
+        is_quoted = quote in {"'", '"', "`"} and row[match.end() : match.end() + 1] == quote
+        spans.append((match.start() - is_quoted, match.end() + is_quoted))
+    between = {row[one[1] : two[0]] for one, two in pairwise(spans)}
+    is_list = re.search(r"(?:[\[({,]|\bimport)\s*$", row[: spans[0][0]]) is not None
+    separator = between.pop() if len(between) == 1 else ", "
+    if (
+        between
+        or not re.fullmatch(r"\s*[,;|:]?\s*", separator)
+        or (len(spans) == 1 and not is_list)
+    ):
+        return None
+    words = [match[0] for match in entries]
+    at = bisect(words, new) if len(words) > 1 and words == sorted(words) else len(words)
+    first, last = spans[0], spans[0][1]
+    written = row[first[0] : entries[0].start()] + new + row[entries[0].end() : last]
+    if at < len(spans):
+        return row[: spans[at][0]] + written + separator + row[spans[at][0] :]
+    return row[: spans[-1][1]] + separator + written + row[spans[-1][1] :]
+
+
+def _share_first_lines(added: _Addition, texts: Mapping[str, str]) -> str:
+    """The text of an added file with the first lines that all files of its ending share; empty where there are none."""
+    own = texts.get(added.path, "")
+    ending = posixpath.splitext(added.path)[1]
+    others = [
+        text.split("\n")
+        for path, text in texts.items()
+        if path != added.path and path.endswith(ending or "/") and text.strip() and is_source(path)
+    ]
+    columns = zip(*others, strict=False) if added.is_file and own and len(others) > 1 else ()
+    shared = [column[0] for column in takewhile(lambda rows: len({*rows}) == 1, columns)]
+    if not any(map(str.strip, shared)) or own.startswith("\n".join(shared)):
+        return ""
+    return "\n".join([*shared, own])

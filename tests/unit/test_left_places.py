@@ -1,0 +1,220 @@
+"""What a commit did elsewhere and left undone in one place: an old name, a field in data, an entry in a list."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from regreen.fixers.ladder import fix_failure
+from regreen.fixers.recipes.left_places import fill_left_places
+from tests.unit.repairs import Repository, job, sandbox_or_skip
+
+LEFT_OUT = {
+    "a keyword": ("ask(wait=3)\n", "ask(delay=3)\n", "b.py", "x = ask(wait=9)\n", "x = ask(delay=9)\n", "unexpected keyword argument 'wait'", {1}),
+    "a call of what is a property now": ("a = box.size()\n", "a = box.size\n", "b.py", "b = box.size() + 1\n", "b = box.size + 1\n", "b = box.size() + 1\nTypeError: 'int' object is not callable", {1}),
+    "a key of data": ('row["mail"]\n', 'row["address"]\n', "people.json", '[{"mail": 1}]\n', '[{"address": 1}]\n', "KeyError: 'address'", None),
+    "a field of a template": ('put(mail=1)\n', 'put(address=1)\n', "note.txt", "To {mail}\n", "To {address}\n", "KeyError: 'mail'", None),
+    "a name of two words": ('url("plot-detail")\n', 'url("show-plot")\n', "page.html", "<a href={{ url 'plot-detail' }}>plot</a>\n", "<a href={{ url 'show-plot' }}>plot</a>\n", "NoReverseMatch: 'plot-detail' is not found", None),
+    "a version": ('RELEASE = "1.2.0"\n', 'RELEASE = "1.3.0"\n', "setup.cfg", "version = 1.2.0\n", "version = 1.3.0\n", "E   AssertionError: '1.2.0' != '1.3.0'", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_a_commit_wrote_elsewhere_is_written_where_it_left_the_old(
+    tmp_path: Path, name: str
+) -> None:
+    before, after, path, old, new, said, lines = LEFT_OUT[name]
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": before, path: old, "docs/use.md": old})
+    culprit = repository.commit("name it", {"a.py": after})
+    rev = repository.commit("note", {"later.txt": ""})
+    places = {path: lines} if lines else {}
+    is_asserted = "AssertionError" in said
+    found = fill_left_places(repository.open(), rev, None, said, places, is_asserted=is_asserted)
+    first = found[0]
+    assert (first.culprit, first.is_guess) == (culprit, True)
+    assert first.texts == {path: new}, "documents stay, which nothing names"
+
+
+def test_a_file_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
+    script = "print('all')\nprint('is')\nprint('well')\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"bin/run.py": script, "Makefile": "all:\n\tpython bin/run.py\n"})
+    rev = repository.commit("move it", {"bin/run.py": None, "bin/check_all.py": script})
+    said = "python: can't open file '/work/bin/run.py': [Errno 2] No such file or directory"
+    (found,) = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    assert found.texts == {"Makefile": "all:\n\tpython bin/check_all.py\n"}
+
+
+def test_a_test_is_not_made_to_ask_for_what_a_commit_writes_now(tmp_path: Path) -> None:
+    test = "def test_word():\n    assert word() == 'left'\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": "WORD = 'left'\n", "tests/test_a.py": test})
+    rev = repository.commit("turn", {"a.py": "WORD = 'right'\n"})
+    said = "E   AssertionError: assert 'right' == 'left'"
+    places = {"tests/test_a.py": {2}}
+    assert fill_left_places(repository.open(), rev, None, said, places, is_asserted=True) == []
+
+
+def test_an_assertion_that_shows_one_of_two_values_names_no_exchange(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": 'RELEASE = "1.2.0"\n', "setup.cfg": "version = 1.2.0\n"})
+    rev = repository.commit("raise it", {"a.py": 'RELEASE = "1.3.0"\n'})
+    said = "E   AssertionError: '1.3.0' is not what the server answers"
+    assert fill_left_places(repository.open(), rev, None, said, {}, is_asserted=True) == []
+
+
+def test_data_are_tried_before_code_that_has_the_same_word(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    others = {"a.py": "def send(mail):\n    return mail\n", "people.json": '{"mail": 1}\n'}
+    repository.commit("start", {"read.py": 'row["mail"]\n', **others})
+    rev = repository.commit("name it", {"read.py": 'row["address"]\n'})
+    found = fill_left_places(
+        repository.open(), rev, None, "KeyError: 'address'", {}, is_asserted=False
+    )
+    tried = [set(one.texts) for one in found]
+    assert tried == [{"people.json"}, {"a.py"}, {"a.py", "people.json"}]
+
+
+def test_a_word_far_from_the_error_names_no_exchange_and_other_encodings_are_left_alone(
+    tmp_path: Path,
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    (repository.path / "b.csv").write_bytes("mail,stra\xdfe\n".encode("latin-1"))
+    repository.commit("start", {"a.py": 'row["mail"]\n', "b.py": "x = mail\n"})
+    rev = repository.commit("name it", {"a.py": 'row["address"]\n'})
+    git, ask = repository.open(), partial(fill_left_places, base=None, is_asserted=False)
+    assert ask(git, rev, output="sending mail\nValueError: no port", places={}) == []
+    (found,) = ask(git, rev, output="KeyError: 'address'", places={})
+    assert found.texts == {"b.py": "x = address\n"}
+
+
+def test_of_a_file_that_the_commit_changed_the_named_lines_alone_are(tmp_path: Path) -> None:
+    text = "def ask({0}=1):\n    return {0}\n\n\ndef wait(wait=2):\n    return {1}(wait=wait)\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": text.format("wait", "ask")})
+    rev = repository.commit("name it", {"a.py": text.format("delay", "ask")})
+    said = "TypeError: ask() got an unexpected keyword argument 'wait'"
+    found = fill_left_places(repository.open(), rev, None, said, {"a.py": {6}}, is_asserted=False)
+    lines = text.format("delay", "ask").split("\n")
+    assert [x.texts["a.py"].split("\n")[:5] for x in found] == [lines[:5]]
+
+
+@pytest.mark.sandbox
+def test_a_place_that_a_commit_forgot_is_proposed_to_a_person_in_its_name(tmp_path: Path) -> None:
+    reads = "import json\n\n\ndef read():\n    return json.load(open('box.json'))['{0}']\n"
+    test = "import unittest, box\n\n\nclass B(unittest.TestCase):\n    def test_b(self):\n        box.read()\n"
+    repository = Repository(tmp_path / "repo")
+    data = '{"mail": 1, "mailed": 2}\n'
+    repository.commit(
+        "start", {"box.py": reads.format("mail"), "box.json": data, "test_b.py": test}
+    )
+    rev = repository.commit("Say address", {"box.py": reads.format("address")})
+    asked = job(rev, "python3", "-m", "unittest", "-q", "test_b", setup=None, reruns=1, rungs=("recipe",))  # fmt: skip
+    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
+    assert (found.outcome, found.cause) == (
+        "needs_human",
+        f"{rev[:12]} (Say address) left places as they were",
+    )
+    assert found.culprit is not None
+    assert found.culprit.sha == rev
+    assert '+{"address": 1, "mailed": 2}\n' in (found.patch or "")
+    assert "+++ b/box.py" not in (found.patch or "")
+
+
+# What is there, what a commit adds, what the failure says, the list, and the list with the addition.
+LISTS = {
+    "a package in the settings": (
+        {"box/__init__.py": "", "box/cli/__init__.py": ""},
+        {"box/web/__init__.py": "W = 1\n"},
+        "ModuleNotFoundError: No module named 'box.web'",
+        ("pyproject.toml", 'name = "box"\npackages = ["box", "box.cli"]\n', 'name = "box"\npackages = ["box", "box.cli", "box.web"]\n'),
+    ),
+    "a page in a table of contents": (
+        {"docs/intro.md": "", "docs/usage.md": "", "docs/index.rst": ""},
+        {"docs/tuning.md": "Tune\n"},
+        "docs/tuning.md: WARNING: document isn't included in any toctree",
+        ("docs/index.rst", "Box\n\n   intro\n   usage\n", "Box\n\n   intro\n   tuning\n   usage\n"),
+    ),
+    "a page in a menu": (
+        {"docs/start.md": "", "docs/apples.md": ""},
+        {"docs/tuning.md": "Tune\n"},
+        "pages exist that are not in the menu:\n  - tuning.md",
+        ("menu.json", '[\n  "start.md",\n  "apples.md"\n]\n', '[\n  "start.md",\n  "apples.md",\n  "tuning.md"\n]\n'),
+    ),
+    "a function that the package brings": (
+        {"box/core.py": "def open_box():\n    pass\n\n\ndef lift():\n    pass\n"},
+        {"box/core.py": "def open_box():\n    pass\n\n\ndef lift():\n    pass\n\n\ndef weigh():\n    pass\n"},
+        "ImportError: cannot import name 'weigh' from 'box' (/work/box/__init__.py)",
+        ("box/__init__.py", 'from box.core import lift, open_box\n\n__all__ = [\n    "lift",\n    "open_box",\n]\n', 'from box.core import lift, open_box, weigh\n\n__all__ = [\n    "lift",\n    "open_box",\n    "weigh",\n]\n'),
+    ),
+    "a test file in a list": (
+        {"checks/a_test.js": "", "checks/c_test.js": ""},
+        {"checks/b_test.js": "ok\n"},
+        "checks/b_test.js is run by no target",
+        ("Makefile", "all:\n\tnode checks/a_test.js\n\tnode checks/c_test.js\n", "all:\n\tnode checks/a_test.js\n\tnode checks/b_test.js\n\tnode checks/c_test.js\n"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_what_a_commit_added_is_listed_where_its_siblings_are(tmp_path: Path, name: str) -> None:
+    there, added, said, (path, before, after) = LISTS[name]
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {**there, path: before, "README.md": "A box.\n"})
+    culprit = repository.commit("add it", added)
+    rev = repository.commit("note", {"later.txt": ""})
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    assert found[0].culprit == culprit
+    assert {path: after} in [one.texts for one in found]
+
+
+def test_a_new_file_gets_the_first_lines_that_all_others_have(tmp_path: Path) -> None:
+    head = "# Copyright The Box Authors\n# SPDX-License-Identifier: MIT\n"
+    repository = Repository(tmp_path / "repo")
+    others = {"box/a.py": f"{head}\nA = 1\n", "box/b.py": f"{head}\nB = 1\n", "README.md": "Box\n"}
+    repository.commit("start", others)
+    rev = repository.commit("add it", {"box/c.py": "C = 1\n"})
+    said = "box/c.py: no licence in the first lines"
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    assert found[0].texts == {"box/c.py": f"{head}\nC = 1\n"}
+    assert found[0].summary == "wrote the first lines that the files beside it have"
+
+
+@pytest.mark.parametrize(
+    ("said", "listing"),
+    [
+        ("box/web.py: something else", 'NAMES = ["cli"]\n'),  # one of three siblings
+        (
+            "the web is down",
+            "run(cli)\nstop(core)\nwait(jobs)\n",
+        ),  # lines that say different things
+        ("nothing is said of it", "cli\ncore\njobs\n"),
+        ("box/web.py: it is there", "cli\ncore\njobs\nweb\n"),
+    ],
+)
+def test_what_is_no_list_of_siblings_or_has_the_addition_stays(
+    tmp_path: Path, said: str, listing: str
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    there = {"box/cli.py": "", "box/core.py": "", "box/jobs.py": "", "names.txt": listing}
+    repository.commit("start", there)
+    rev = repository.commit("add it", {"box/web.py": "W = 1\n"})
+    assert fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False) == []
+
+
+@pytest.mark.sandbox
+def test_an_addition_that_a_list_lacks_is_proposed_to_a_person(tmp_path: Path) -> None:
+    check = "import pathlib, sys\nlisted = open('modules.txt').read().split()\nlost = [p.name for p in pathlib.Path('box').glob('*.py') if p.stem not in listed]\nsys.exit(f'not in modules.txt: {lost}' if lost else 0)\n"
+    repository = Repository(tmp_path / "repo")
+    there = {"box/cli.py": "C = 1\n", "box/jobs.py": "J = 1\n", "modules.txt": "cli\njobs\n"}
+    repository.commit("start", {**there, "check.py": check})
+    rev = repository.commit("Serve it", {"box/web.py": "W = 1\n"})
+    asked = job(rev, "python3", "check.py", setup=None, reruns=1, rungs=("recipe",))
+    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
+    cause = f"{rev[:12]} (Serve it) left places as they were"
+    assert (found.outcome, found.cause) == ("needs_human", cause)
+    assert found.attempts[0].summary == "listed box/web.py there too"
+    assert "+web\n" in (found.patch or "")
