@@ -160,10 +160,10 @@ def command(
 
     start_server("regreen.reviewers.pipeline")  # it imports what the next lines import, beside them
 
-    from regreen.bot.flows.trials import rules_from_config
     from regreen.cli.model import make_model
     from regreen.code.path_settings import find_changed_paths, narrow_limits, select_tests
     from regreen.domain.repo_config import RepoConfig
+    from regreen.packages.setup_guard import InstallPolicy
     from regreen.reviewers.pipeline import OUT_OF_TIME, ReviewJob, review_change
 
     environment = parse_variables(envs)
@@ -185,7 +185,9 @@ def command(
     if git and run_tests is not False and (wants_tests or model is not None):
         # what the change asks for beyond the base has to pass the dependency guard
         trial = replace(
-            _make_trial(config, setup, environment), base=base_sha, rules=rules_from_config(config)
+            _make_trial(config, setup, environment),
+            base=base_sha,
+            rules=InstallPolicy.from_config(config.tests),
         )
         tests = LocalTests(
             git,

@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from regreen.code.config_loaders import load_toml
 from regreen.packages.dependency import (
@@ -44,6 +44,9 @@ from regreen.packages.requirement_file import decode_text, read_requirement_line
 from regreen.packages.runner_installs import is_runner_file, read_runner_file
 from regreen.packages.setup_command import find_setup_inputs
 from regreen.packages.setup_inputs import ReadFile, SetupInputs, resolve_path_in_tree
+
+if TYPE_CHECKING:
+    from regreen.domain.repo_config import TestsConfig
 
 _CONFIGURATION_FILES = frozenset(
     {
@@ -98,6 +101,16 @@ class InstallPolicy:
     indexes: frozenset[str] = frozenset()
     trusts_command: bool = False
     images: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_config(cls, tests: TestsConfig, *, trusts_command: bool = True) -> Self:
+        """What the default branch's configuration says of it."""
+        return cls(
+            frozenset(tests.allow_packages),
+            frozenset(host.lower() for host in tests.allow_indexes),
+            trusts_command,
+            frozenset({tests.image} if tests.image else ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)

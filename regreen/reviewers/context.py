@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event
-from typing import Protocol, TypeVar, TypeVarTuple, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, TypeVarTuple, runtime_checkable
 
 from regreen.code.diff import Change, FileChange
 from regreen.code.file_languages import has_outline
@@ -32,8 +32,10 @@ from regreen.domain.repo_config import RepoConfig
 from regreen.isolation import DEFAULT_LIMITS, Budget, ChildLimits, run_in_child
 from regreen.reviewers.calibration import PRIOR_WEIGHTS, Weights
 from regreen.reviewers.scope import MAX_FILE_BYTES
-from regreen.runs.capsule import KeepCapsule
-from regreen.runs.trial import Trial
+
+if TYPE_CHECKING:
+    from regreen.runs.capsule import KeepCapsule
+    from regreen.runs.trial import Trial
 
 _R = TypeVar("_R")
 _Ts = TypeVarTuple("_Ts")

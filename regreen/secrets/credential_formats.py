@@ -26,10 +26,15 @@ class CredentialFormat:
 
     kind: str
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
     confidence: float = 0.95
     check: Callable[[str], float] | None = None
     min_entropy: float = 0.0
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """What finds it. Few of two hundred are ever asked for, and `re` keeps those."""
+        return re.compile(self.expression)
 
 
 FormatHints = Sequence[tuple[str, CredentialFormat]]
@@ -102,9 +107,10 @@ def _read_table(name: str) -> dict[str, Any]:
 
 
 def _make_format(row: dict[str, Any]) -> CredentialFormat:
-    pattern = re.compile(rf"(?<![A-Za-z0-9_])(?:{row['pattern']})(?![A-Za-z0-9_])")
+    expression = rf"(?<![A-Za-z0-9_])(?:{row['pattern']})(?![A-Za-z0-9_])"
     hints = tuple(hint.lower() for hint in row["hints"])
-    return CredentialFormat(**row | {"pattern": pattern, "hints": hints})
+    rest = {key: row[key] for key in row if key != "pattern"}
+    return CredentialFormat(**rest | {"expression": expression, "hints": hints})
 
 
 CREDENTIAL_FORMATS = tuple(_load_formats())

@@ -12,7 +12,7 @@ from regreen.bot import messages
 from regreen.bot.flows import branches
 from regreen.bot.flows.conventions import read_conventions
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs
-from regreen.bot.flows.trials import complete_tests, make_suite_trial, rules_from_config
+from regreen.bot.flows.trials import complete_tests, make_suite_trial
 from regreen.bot.flows.why import ask_again, explain_needless_repair
 from regreen.bot.jobs.event_jobs import BRANCH_PREFIX
 from regreen.bot.jobs.runner import Job
@@ -41,6 +41,7 @@ from regreen.environment.preparation import CompletedTrial
 from regreen.fixers.case import QUICK_MINUTES
 from regreen.fixers.ladder import FixJob, FixResult, fix_failure
 from regreen.fixers.report import format_markdown
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.secrets.redaction import HIDDEN_MARK
 
 _MAX_ATTEMPTS_PER_DAY = 5
@@ -479,7 +480,7 @@ class _FixFlow:
             )
             if jobs and (planned := jobs[0].trial) is not None:
                 # the workflow file belongs to the tree, so its commands are judged as the tree is
-                rules = rules_from_config(self._config, trusts_command=False)
+                rules = InstallPolicy.from_config(self._config.tests, trusts_command=False)
                 trial = replace(planned, base=self._trusted_revision(), rules=rules)
                 return replace(jobs[0], trial=trial), None
             reason = jobs[0].reason if jobs else "the run has no failed job"

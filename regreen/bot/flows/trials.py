@@ -114,15 +114,5 @@ def _make_trial(config: RepoConfig, cleared: Clearance, base: str, command: str)
         trust=cleared.trust,
         scope=cleared.scope,
         base=base,
-        rules=rules_from_config(config),
-    )
-
-
-def rules_from_config(config: RepoConfig, *, trusts_command: bool = True) -> InstallPolicy:
-    """What a tree may install beyond what is known, by the default branch's configuration."""
-    return InstallPolicy(
-        frozenset(config.tests.allow_packages),
-        frozenset(host.lower() for host in config.tests.allow_indexes),
-        trusts_command,
-        frozenset({config.tests.image} if config.tests.image else ()),
+        rules=InstallPolicy.from_config(config.tests),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from regreen.bot import messages
 from regreen.bot.flows.failed_job import FailedJob, find_failed_jobs, find_green_versions
-from regreen.bot.flows.trials import complete_tests, rules_from_config
+from regreen.bot.flows.trials import complete_tests
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.runner import Job
 from regreen.bot.observe import is_observed
@@ -47,6 +47,7 @@ from regreen.domain.ports import Mirror
 from regreen.domain.records import ResultDocument, Store
 from regreen.domain.state_records import OpenRepair, ScheduleState
 from regreen.environment.preparation import CompletedTrial
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.runs.test_runs import run_fresh
 from regreen.runs.trial import Trial
 
@@ -481,7 +482,7 @@ class _WhyFlow:
             assert tests is not None  # noqa: S101 - the caller completes them
             return tests.trial
         # the workflow file belongs to the tree, so its commands are judged as the tree is
-        rules = rules_from_config(self.loaded.config, trusts_command=False)
+        rules = InstallPolicy.from_config(self.loaded.config.tests, trusts_command=False)
         return replace(red.trial, base=self.pull.base_sha, rules=rules)
 
     def _complete_tests(self, cleared: Clearance) -> CompletedTrial:

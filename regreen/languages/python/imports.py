@@ -6,6 +6,7 @@ Only what is certain is answered: a name that is bound twice, or in a way not un
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -203,10 +204,21 @@ class _UseFinder:
         )
 
 
+_IMPORT_LINE = re.compile(
+    r"""(?mx)^[ \t]* (?: (?:try|else|if\ [^\n:]{1,80}): [ \t]* )?
+    ( from [ \t]+ [\w.]{1,200} [ \t]+ import [ \t]* \( (?:[^()\#]|\#[^\n]*){0,4000}? \)
+    | (?:from|import) [ \t] (?:[^\n\\]|\\\r?\n){1,2000} )"""
+)
+
+
 def imported_files(text: str | bytes, path: str, modules: ModuleMap) -> Iterator[str]:
-    """The repository's files that a Python file imports, with the packages they stand in."""
-    tree = parse_python(text)
-    for node in ast.walk(tree) if tree else ():
+    """The repository's files that a Python file imports, with the packages they stand in.
+
+    Only the lines that import are parsed, one in a docstring among them: a whole file takes ten times as long.
+    """
+    whole = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    lines = (parse_python(match[1]) for match in _IMPORT_LINE.finditer(whole))
+    for node in (node for tree in lines if tree for node in tree.body):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from regreen.causes.investigation import find_test_outcome, is_new_test
 from regreen.code.diff import FileChange
 from regreen.code.paths import is_test
 from regreen.domain.errors import AnalysisFailed, Cancelled, OutsideError, UserError
@@ -109,6 +108,9 @@ def _compare_with_base(
     context: ReviewContext, trial: Trial, ran: RunResult, tests: ReviewTestRun
 ) -> ReviewTestRun:
     """With what each failing test does at the merge base: first run alone there, then those that fail with all others."""
+    # every review imports this module, and few of them run tests
+    from regreen.causes.investigation import find_test_outcome, is_new_test
+
     assert context.git is not None  # noqa: S101 - the caller has run them
     assert context.sandbox is not None  # noqa: S101
     revs = (context.merge_base, context.head)

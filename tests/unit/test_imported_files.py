@@ -1,0 +1,45 @@
+"""What a module imports is read from the lines that import alone."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from regreen.languages.python.imports import ModuleMap, imported_files
+
+MODULES = ModuleMap.from_paths(["box/__init__.py", "box/lid.py", "box/parts/__init__.py", "box/parts/bolt.py"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import box.lid as lid, os\n", {"box/__init__.py", "box/lid.py"}),
+        ("from box import (  # all (of it)\n    lid,\n    parts,\n)\n", {"box/__init__.py", "box/lid.py", "box/parts/__init__.py"}),
+        ("def f():\n    from .parts import bolt; import os\n", {"box/__init__.py", "box/parts/__init__.py", "box/parts/bolt.py"}),
+        ("from box \\\n    import lid\n", {"box/__init__.py", "box/lid.py"}),
+        ("try: import box\nexcept ImportError: box = None\n", {"box/__init__.py"}),
+        ("from box import (\n", set()),
+        ("x = 'import box'\n# import box.lid\n", set()),
+    ],
+)  # fmt: skip
+def test_a_line_that_imports_names_the_files(text: str, found: set[str]) -> None:
+    assert set(imported_files(text, "box/use.py", MODULES)) == found
+
+
+def test_the_lines_say_what_the_whole_tree_says() -> None:
+    top = Path(__file__).parents[2]
+    paths = [str(path.relative_to(top)) for path in (top / "regreen").rglob("*.py")]
+    modules = ModuleMap.from_paths(paths)
+    for path in paths:
+        text = (top / path).read_text("utf-8")
+        tree = ast.parse(text)
+        imports = [x for x in ast.walk(tree) if isinstance(x, ast.Import | ast.ImportFrom)]
+        lines = "\n".join(map(ast.unparse, imports))
+        found = set(imported_files(text, path, modules))
+        assert found == set(imported_files(lines, path, modules)), path
+
+
+def test_many_open_imports_are_read_in_time() -> None:
+    assert list(imported_files("from box import (\n" * 20_000, "a.py", MODULES)) == []
