@@ -23,6 +23,7 @@ from benchmarks import (
     mechanical_cases,
     mechanical_eleventh_cases,
     mechanical_more_cases,
+    mechanical_thirteenth_cases,
     mechanical_twelfth_cases,
     mechanical_unseen_cases,
 )
@@ -46,6 +47,7 @@ SETS = {
     "mechanical-tenth": mechanical_unseen_cases.TENTH,
     "mechanical-eleventh": mechanical_eleventh_cases.ELEVENTH,
     "mechanical-twelfth": mechanical_twelfth_cases.TWELFTH,
+    "mechanical-thirteenth": mechanical_thirteenth_cases.THIRTEENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip

@@ -295,6 +295,7 @@ _READERS = {
         "complete_change",
         "follow_change",
         "fill_left_places",
+        "rewrite_examples",
         "propose_named_edits",
         "propose_small_edits",
         "tools.declare_bound",

@@ -17,6 +17,7 @@ LEFT_OUT = {
     "a key of data": ('row["mail"]\n', 'row["address"]\n', "people.json", '[{"mail": 1}]\n', '[{"address": 1}]\n', "KeyError: 'address'", None),
     "a field of a template": ('put(mail=1)\n', 'put(address=1)\n', "note.txt", "To {mail}\n", "To {address}\n", "KeyError: 'mail'", None),
     "a name of two words": ('url("plot-detail")\n', 'url("show-plot")\n', "page.html", "<a href={{ url 'plot-detail' }}>plot</a>\n", "<a href={{ url 'show-plot' }}>plot</a>\n", "NoReverseMatch: 'plot-detail' is not found", None),
+    "an option": ('add("--dest")\n', 'add("--to")\n', "Makefile", "all:\n\tbox --dest Oslo\n", "all:\n\tbox --to Oslo\n", "error: the following arguments are required: --to", None),
     "a version": ('RELEASE = "1.2.0"\n', 'RELEASE = "1.3.0"\n', "setup.cfg", "version = 1.2.0\n", "version = 1.3.0\n", "E   AssertionError: '1.2.0' != '1.3.0'", None),
 }  # fmt: skip
 
@@ -46,6 +47,82 @@ def test_a_file_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
     said = "python: can't open file '/work/bin/run.py': [Errno 2] No such file or directory"
     (found,) = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
     assert found.texts == {"Makefile": "all:\n\tpython bin/check_all.py\n"}
+
+
+def test_a_folder_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
+    demo = "print('all')\nprint('is')\nprint('well')\n"
+    settings = '[scripts]\n"scripts/*.py" = ["T20"]\n'
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"scripts/demo.py": demo, "lint.toml": settings})
+    rev = repository.commit("move it", {"scripts/demo.py": None, "examples/demo.py": demo})
+    said = "examples/demo.py:1:1: T201 `print` found: it is not allowed"
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    now = settings.replace('"scripts/', '"examples/')
+    assert {"lint.toml": now} in [one.texts for one in found]
+
+
+def test_links_follow_a_page_that_moved_and_so_do_its_own(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    there = {
+        "docs/index.md": "[Use](usage.md) it, and see <https://box.example/usage.md>.\n",
+        "docs/usage.md": "[Back](./index.md#top)\n",
+        "tool.py": "x = usage.md\n",
+    }
+    repository.commit("start", there)
+    rev = repository.commit(
+        "move it", {"docs/usage.md": None, "docs/guide/usage.md": there["docs/usage.md"]}
+    )
+    said = "WARNING - 'index.md' contains a link 'usage.md', but the target is not found"
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    assert found[0].texts == {
+        "docs/index.md": "[Use](guide/usage.md) it, and see <https://box.example/usage.md>.\n",
+        "docs/guide/usage.md": "[Back](../index.md#top)\n",
+    }
+
+
+def test_a_new_name_is_imported_where_it_is_written(tmp_path: Path) -> None:
+    errors = "class TooHeavy(Exception):\n    pass\n"
+    use = "import box\n\n\ndef weigh():\n    try:\n        box.lift()\n    except ValueError:\n        return 0\n"
+    repository = Repository(tmp_path / "repo")
+    box = "def lift():\n    raise ValueError\n"
+    repository.commit("start", {"errors.py": errors, "box.py": box, "use.py": use})
+    rev = repository.commit(
+        "name it",
+        {"box.py": f"from errors import TooHeavy\n\n\n{box.replace('ValueError', 'TooHeavy')}"},
+    )
+    said = "errors.TooHeavy: not lifted"
+    found = fill_left_places(repository.open(), rev, None, said, {"use.py": {6}}, is_asserted=False)
+    lines = use.replace("ValueError", "TooHeavy")
+    after = lines.replace("import box\n", "import box\nfrom errors import TooHeavy\n")
+    assert found[0].texts == {"use.py": after}
+
+
+def test_the_text_of_a_definition_that_is_named_follows_its_parameter(tmp_path: Path) -> None:
+    text = 'def f({0}):\n    """Take one.\n\n    limit: the most\n    """\n    return {0}\n\n\nlimit = 1\n'
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": text.format("limit")})
+    rev = repository.commit("name it", {"a.py": text.format("threshold")})
+    said = "a.py:1: DOC103: arguments are not the same: threshold"
+    found = fill_left_places(repository.open(), rev, None, said, {"a.py": {1}}, is_asserted=False)
+    assert found[0].texts["a.py"].split("\n")[3:9] == [
+        "    threshold: the most",
+        '    """',
+        "    return threshold",
+        "",
+        "",
+        "limit = 1",
+    ]
+
+
+def test_a_test_follows_what_a_commit_says_that_it_means(tmp_path: Path) -> None:
+    test = "def test_word():\n    assert word() == '{0}'\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.py": "WORD = 'left'\n", "test_a.py": test.format("left")})
+    rev = repository.commit("Turn right", {"a.py": "WORD = 'right'\n"})
+    said = "E   AssertionError: assert 'right' == 'left'"
+    places = {"test_a.py": {2}}
+    (found,) = fill_left_places(repository.open(), rev, None, said, places, is_asserted=True)
+    assert found.texts == {"test_a.py": test.format("right")}
 
 
 def test_a_test_is_not_made_to_ask_for_what_a_commit_writes_now(tmp_path: Path) -> None:
@@ -149,6 +226,18 @@ LISTS = {
         {"box/core.py": "def open_box():\n    pass\n\n\ndef lift():\n    pass\n\n\ndef weigh():\n    pass\n"},
         "ImportError: cannot import name 'weigh' from 'box' (/work/box/__init__.py)",
         ("box/__init__.py", 'from box.core import lift, open_box\n\n__all__ = [\n    "lift",\n    "open_box",\n]\n', 'from box.core import lift, open_box, weigh\n\n__all__ = [\n    "lift",\n    "open_box",\n    "weigh",\n]\n'),
+    ),
+    "a value beside others": (
+        {"box/send.py": 'def send(way):\n    assert way in ("road", "rail")\n'},
+        {"box/send.py": 'def send(way):\n    assert way in ("road", "rail", "sea")\n'},
+        """error: Argument 1 has incompatible type "Literal['sea']"; expected "Literal['road', 'rail']" """,
+        ("box/ways.py", 'Way = Literal["road", "rail"]\n', 'Way = Literal["road", "rail", "sea"]\n'),
+    ),
+    "a line beside others": (
+        {"box/fields.txt": "name: text\nsize: text\nweight: text\n"},
+        {"box/fields.txt": "name: text\nsize: text\nprice: text\nweight: text\n"},
+        "KeyError: 'price'",
+        ("box/form.yml", "fields:\n- name\n- size\n- weight\n", "fields:\n- name\n- price\n- size\n- weight\n"),
     ),
     "a test file in a list": (
         {"checks/a_test.js": "", "checks/c_test.js": ""},

@@ -177,6 +177,8 @@ MOST = 16
         ("a.py:1:7: R1716: Simplify chained comparison between the operands: 0 < a < 10 (chained-comparison)\n", 'a.py', 'b = 0 < a and a < 10\n', 'b = 0 < a < 10\n'),
         ("a.py:2:5: SIM108 Use ternary operator 'c = a if flag else b' instead of if-else-block\n", 'a.py', 'def f(a, b, flag):\n    if flag:\n        c = a\n    else:\n        c = b\n    return c\n', 'def f(a, b, flag):\n    c = a if flag else b\n    return c\n'),
         ("a.py:1:48: R1701: Consider merging these isinstance calls to isinstance(a, (int, str)) (consider-merging-isinstance)\n", 'a.py', 'b = isinstance(a, int) or isinstance(a, str)\n', 'b = isinstance(a, (int, str))\n'),
+        ("a.py:1:4: Use of weak MD5 hash for security. Consider usedforsecurity=False\n", 'a.py', 'x = md5(plan.encode()).hexdigest()\n', 'x = md5(plan.encode(), usedforsecurity=False).hexdigest()\n'),
+        ("a.py:4: unused function '_mean' (60% confidence)\n", 'a.py', 'import os\n\n\ndef _mean(x):\n    return x\n\n\ndef f():\n    return os\n', 'import os\n\n\ndef f():\n    return os\n'),
     ],
 )  # fmt: skip
 def test_the_edit_that_is_meant_is_among_those_that_are_tried(

@@ -17,6 +17,7 @@ from itertools import pairwise, takewhile
 
 from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_lock_file, is_source, is_test, is_vendored
+from regreen.code.python_calls import is_module
 from regreen.code.symbols import read_outline
 from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
@@ -27,9 +28,9 @@ _MAX_PATHS = 50
 _MAX_BYTES = 300_000
 _MIN_LINE_RATIO = 0.5
 
-# Words that hyphens join are one: `plot-detail` and `show-plot` share no part.
-_TOKEN = re.compile(r"[A-Za-z_$][\w$]*(?:-[A-Za-z_][\w]*)*|\d[\w.]*|[ \t]+|[^\w \t]")
-_WORD = re.compile(r"[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
+# Words that hyphens join are one, and so are options: `plot-detail` and `show-plot` share no part.
+_TOKEN = re.compile(r"(?:--)?[A-Za-z_$][\w$]*(?:-[A-Za-z_][\w]*)*|\d[\w.]*|[ \t]+|[^\w \t]")
+_WORD = re.compile(r"--[A-Za-z][\w-]{1,80}|[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
 # Wider than what one line is chosen by: a line too many costs a run, one too few the repair.
 _COMPLAINS = re.compile(
     r"(?i)error|exception|fail|\bnot\b|no such|missing|unexpected|undefined|^E "
@@ -48,7 +49,7 @@ def fill_left_places(
     *,
     is_asserted: bool,
 ) -> list[CompletedChange]:
-    """What the failure suggests that a commit left undone: an exchange (`repeat_edits`), then an entry of a list (`add_to_lists`).
+    """What the failure suggests that a commit left undone: links (`follow_links`), then an exchange (`repeat_edits`), then an entry of a list (`add_to_lists`).
 
     Args:
         git: the repository.
@@ -59,10 +60,12 @@ def fill_left_places(
         is_asserted: a test asks for another value; no test is changed then.
     """
     arguments = git, rev, base, output, places
-    return [
+    found = [
+        *follow_links(git, rev, base, output),
         *repeat_edits(*arguments, is_asserted=is_asserted),
         *add_to_lists(*arguments, is_asserted=is_asserted),
     ]
+    return [one for at, one in enumerate(found) if one.texts not in [x.texts for x in found[:at]]]
 
 
 def repeat_edits(
@@ -82,38 +85,19 @@ def repeat_edits(
     """
     said = _find_blamed_words(git, rev, output, places)
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
-        edits = _find_exchanges(git, commit.sha, commit.parents)
-        edits = [x for x in edits if _is_said(x, said, both=is_asserted)]
+        message = set(_WORD.findall(git.message(commit.sha)))
+        edits = [
+            _Exchange(old, new, is_meant=number > 1 or not message.isdisjoint(_list_own(new, old)))
+            for (old, new), number in _find_exchanges(git, commit.sha, commit.parents).most_common()
+            if _is_said((old, new), said, both=is_asserted)
+        ]
         if not edits:
             continue
-        texts = {
-            path: text
-            for path, text in _read_sources(git, rev).items()
-            if not (is_asserted and is_test(path))
-        }
-        own = set(git.changed_paths(commit.sha))
+        place = _LeftPlace(_read_sources(git, rev), places, git.changed_paths(commit.sha))
         found: list[CompletedChange] = []
-        for old, new in edits:
-            whole = {
-                path: text
-                for path, text in texts.items()
-                if path not in own and (path in places or not is_document(path))
-            }
-            named = {path: text for path, text in texts.items() if path in places}
-            edited = {
-                path: new_text
-                for path, text in {**whole, **named}.items()
-                if (new_text := _exchange(text, old, new, places[path] if path in own else None))
-                != text
-            }
-            # data and texts are seldom named where what reads them fails
-            others = sorted(
-                edited.keys() - named.keys(), key=lambda path: (has_outline(path), path)
-            )
-            scopes = [edited.keys() & named.keys(), *({path} for path in others), edited.keys()]
-            words = f"wrote {new.strip()} instead of {old.strip()} there too"
-            for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
-                changed = {path: edited[path] for path in sorted(scope)}
+        for edit in edits:
+            words = f"wrote {edit.new.strip()} instead of {edit.old.strip()} there too"
+            for changed in place.exchange(edit, is_asserted=is_asserted):
                 if changed and changed not in [x.texts for x in found]:
                     found.append(CompletedChange(commit.sha, changed, words, is_guess=True))
         if found:
@@ -121,35 +105,126 @@ def repeat_edits(
     return []
 
 
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What a commit wrote in the place of what; `is_meant`: it did so more than once, or its message has the new word."""
+
+    old: str
+    new: str
+    is_meant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftPlace:
+    """Where an exchange may have been left out: the texts of the failing commit, the lines that the failure names, and what the commit changed itself."""
+
+    texts: Mapping[str, str]
+    places: Mapping[str, Collection[int]]
+    own: Collection[str]
+
+    def exchange(self, edit: _Exchange, *, is_asserted: bool) -> Iterator[dict[str, str]]:
+        """The files with the exchange, likeliest first: those that are named, others one by one, all.
+
+        Of a file that the commit changed itself the named lines alone, then the definitions around them.
+        """
+        edited, wider = dict[str, str](), dict[str, str]()
+        for path, text in self.texts.items():
+            lines = self.places.get(path)
+            if (is_asserted and is_test(path) and not edit.is_meant) or (
+                lines is None and (path in self.own or is_document(path))
+            ):
+                continue
+            new = _exchange(text, edit.old, edit.new, lines if path in self.own else None)
+            if new != text:
+                edited[path] = self._bring_in(path, new, edit.new)
+            elif lines and (around := _list_lines_around(path, text, lines)):
+                new = _exchange(text, edit.old, edit.new, around)
+                wider |= {path: new} if new != text else {}
+        named = edited.keys() & self.places.keys()
+        # data and texts are seldom named where what reads them fails
+        others = sorted(edited.keys() - named, key=lambda path: (has_outline(path), path))
+        scopes = [named, *({path} for path in others), edited.keys()]
+        for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
+            yield {path: edited[path] for path in sorted(scope)}
+        yield wider
+
+    def _bring_in(self, path: str, text: str, name: str) -> str:
+        """A module that has a new name, with the import of it that other modules have."""
+        is_bound = re.search(
+            rf"(?m)^[ \t]*(?:(?:from|import|class|def)\b.*\b{re.escape(name)}\b|{re.escape(name)} ?[:=])",
+            text,
+        )
+        if not (is_module(path) and name.isidentifier()) or is_bound:
+            return text
+        imports = re.compile(rf"(?m)^from ([\w.]+) import (?:.*[ ,])?{re.escape(name)}(?=[ ,\n]|$)")
+        modules = Counter(x[1] for other in self.texts.values() for x in imports.finditer(other))
+        if not (modules := Counter({x: n for x, n in modules.items() if x[0] != "."})):
+            return text
+        line = f"from {modules.most_common(1)[0][0]} import {name}"
+        rows = text.split("\n")
+        tops = [
+            at for at, row in enumerate(rows) if re.match(r"(?:from|import) (?!__future__)", row)
+        ]
+        # in the order of the alphabet where the imports have that
+        at = next(
+            (x for x in tops if rows[x] > line and rows[x][:4] == "from"),
+            tops[-1] + 1 if tops else 0,
+        )
+        return "\n".join([*rows[:at], line, *rows[at:]])
+
+
+def _list_lines_around(path: str, text: str, lines: Collection[int]) -> set[int]:
+    """The lines of the functions and classes that begin at, or hold, one of these."""
+    around = [
+        range(x.start, x.end + 1)
+        for x in read_outline(path, text.encode("utf-8", "surrogateescape")).definitions
+        if x.kind != "constant" and any(x.start <= line <= x.end for line in lines)
+    ]
+    innermost = {min((x for x in around if line in x), key=len, default=range(0)) for line in lines}
+    return {line for one in innermost for line in one}
+
+
 def _find_blamed_words(
     git: Git, rev: str, output: str, places: Mapping[str, Collection[int]]
 ) -> set[str]:
-    """The words of the lines that complain, and of those that they name."""
+    """The words of the lines that complain, and of the places that they name."""
     lines = [line[:500] for line in output[-100_000:].splitlines() if _COMPLAINS.search(line)]
+    lines += places
     for path, numbers in places.items():
         rows = (git.show(rev, path, _MAX_BYTES) or b"").decode("utf-8", "replace").split("\n")
         lines += [rows[number - 1][:500] for number in numbers if 0 < number <= len(rows)]
     return {word for line in lines for word in _WORD.findall(line)}
 
 
+def _list_own(one: str, other: str) -> set[str]:
+    """The words that one side alone has; any of its words where it has none of its own."""
+    mine, others = (set(_WORD.findall(side)) for side in (one, other))
+    return mine - others or mine
+
+
 def _is_said(edit: tuple[str, str], said: Collection[str], *, both: bool) -> bool:
-    """Whether what is complained of has a word that one side alone has; of a side without such a word, any of its words."""
-    old, new = (set(_WORD.findall(side)) for side in edit)
-    shown = [not words.isdisjoint(said) for words in (old - new or old, new - old or new)]
+    """Whether what is complained of has a word of its own of one side, or of both."""
+    old, new = edit
+    shown = [not words.isdisjoint(said) for words in (_list_own(old, new), _list_own(new, old))]
     return all(shown) if both else any(shown)
 
 
-def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[tuple[str, str]]:
-    """What the commit wrote in lines in the place of what, the most frequent first."""
-    found = Counter(find_moved_files(git, sha, parents, lambda _: True))
+def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> Counter[tuple[str, str]]:
+    """What the commit wrote in lines, and named files and their folders, in the place of what, and how often."""
+    moves = list(find_moved_files(git, sha, parents, lambda _: True))
+    found = Counter(moves)
+    for old, new in moves:
+        (folder, name), (other, same) = posixpath.split(old), posixpath.split(new)
+        if name == same and folder and other:
+            found[f"{folder}/", f"{other}/"] += 1
     for path in git.changed_paths(sha)[:_MAX_PATHS] if parents else ():
         versions = [git.show(at, path, _MAX_BYTES) for at in (next(iter(parents)), sha)]
-        old, new = ((x or b"").decode("utf-8", "replace").splitlines() for x in versions)
-        for tag, start, stop, first, last in compare_lines(old, new).get_opcodes():
+        old_rows, new_rows = ((x or b"").decode("utf-8", "replace").splitlines() for x in versions)
+        for tag, start, stop, first, last in compare_lines(old_rows, new_rows).get_opcodes():
             if tag == "replace" and stop - start == last - first:
-                for pair in zip(old[start:stop], new[first:last], strict=True):
+                for pair in zip(old_rows[start:stop], new_rows[first:last], strict=True):
                     found.update(set(_compare_tokens(*pair)))
-    return [pair for pair, _ in found.most_common()]
+    return found
 
 
 def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
@@ -190,6 +265,46 @@ def _exchange(text: str, old: str, new: str, lines: Collection[int] | None) -> s
         word.sub(lambda _: new, row) if number in lines else row
         for number, row in enumerate(rows, 1)
     )
+
+
+# --- links between files ------------------------------------------------------------------------------------------------
+
+_PATH = re.compile(r"(?<![\w./:@-])(?:\.{1,2}/){0,9}[\w-][\w./-]{0,200}\.\w{1,5}(?![\w/-])")
+
+
+def follow_links(git: Git, rev: str, base: str | None, output: str) -> list[CompletedChange]:
+    """Documents and data with their relative paths of what the newest fitting commit moved, and the moved files with their own."""
+    for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
+        found = find_moved_files(git, commit.sha, commit.parents, lambda _: True)
+        moves = {old: new for old, new in found if posixpath.basename(old) in output}
+        if not moves:
+            continue
+        before = {entry.path for entry in git.tree(commit.parents[0])}
+        changed = {
+            path: new
+            for path, text in _read_sources(git, rev).items()
+            if not has_outline(path) and (new := _follow_paths(path, text, moves, before)) != text
+        }
+        if changed and len(changed) <= _MAX_EDITED:
+            words = ", ".join(f"{old} is {new}" for old, new in sorted(moves.items()))[:140]
+            return [CompletedChange(commit.sha, changed, f"followed links: {words}", is_guess=True)]
+    return []
+
+
+def _follow_paths(path: str, text: str, moves: Mapping[str, str], before: Collection[str]) -> str:
+    """The text with each relative path that meant a file before and means none now, as it is written from here now."""
+    was = next((old for old, new in moves.items() if new == path), path)
+
+    def follow(match: re.Match[str]) -> str:
+        old = posixpath.normpath(posixpath.join(posixpath.dirname(was), match[0]))
+        meant = moves.get(old, old)
+        here = posixpath.dirname(path)
+        if old not in before or posixpath.normpath(posixpath.join(here, match[0])) == meant:
+            return match[0]
+        place = posixpath.relpath(meant, here or ".")
+        return f"./{place}" if match[0].startswith("./") and place[0] != "." else place
+
+    return _PATH.sub(follow, text)
 
 
 # --- entries of lists ---------------------------------------------------------------------------------------------------
@@ -300,19 +415,58 @@ def _find_additions(git: Git, sha: str, parents: Collection[str]) -> Iterator[_A
             }
             if forms:
                 yield _Addition(path, path, forms, is_file=True)
-        elif has_outline(path):
-            old, new = (
-                {
-                    (x.kind, x.name)
-                    for x in read_outline(path, data).definitions
-                    if "." not in x.name
-                }
-                for data in (git.show(at, path, _MAX_BYTES) or b"" for at in (parent, sha))
+            continue
+        old, new = (git.show(at, path, _MAX_BYTES) or b"" for at in (parent, sha))
+        names = [
+            {(x.kind, x.name) for x in read_outline(path, data).definitions if "." not in x.name}
+            for data in (old, new)
+        ]
+        found = {
+            name: {x for its, x in names[0] & names[1] if its == kind}
+            for kind, name in names[1] - names[0]
+        }
+        rows = [data.decode("utf-8", "replace").splitlines() for data in (old, new)]
+        for name, others_of_kind in {**dict(_find_added_entries(*rows)), **found}.items():
+            if others_of_kind:
+                yield _Addition(name, path, {name: frozenset(others_of_kind)}, is_file=False)
+
+
+def _find_added_entries(old: list[str], new: list[str]) -> Iterator[tuple[str, set[str]]]:
+    """The entries that came into lists, each with those beside it: of a line, or lines alike."""
+    for tag, start, stop, first, last in compare_lines(old, new).get_opcodes():
+        if tag == "replace" and stop - start == last - first:
+            for before, after in zip(old[start:stop], new[first:last], strict=True):
+                entries, there = _list_entries(after), _list_entries(before)
+                if len(entries) == len(there) + 1 and set(there) < set(entries):
+                    yield from ((x, set(there)) for x in set(entries) - set(there))
+        elif tag == "insert" and last - first == 1:
+            above = takewhile(
+                bool, (_compare_entries(new[first], x) for x in reversed(new[:first]))
             )
-            for kind, name in sorted(new - old):
-                siblings = frozenset(other for its, other in new & old if its == kind)
-                if siblings:
-                    yield _Addition(name, path, {name: siblings}, is_file=False)
+            below = takewhile(bool, (_compare_entries(new[first], x) for x in new[last:]))
+            pairs = [pair for pair in (*above, *below) if pair]
+            if len({word for word, _ in pairs}) == 1:
+                yield pairs[0][0], {other for _, other in pairs}
+
+
+def _compare_entries(line: str, other: str) -> tuple[str, str] | None:
+    """The only word in which two lines differ, of each."""
+    one, two = (_ENTRY.findall(x[:500]) for x in (line, other))
+    own = {pair for pair in zip(one, two, strict=False) if pair[0] != pair[1]}
+    return own.pop() if len(one) == len(two) and len(own) == 1 else None
+
+
+def _list_entries(line: str) -> list[str]:
+    """The quoted entries of a line, or else its words between commas."""
+    quoted = re.findall(r"""(['"])([\w./-]{2,60})\1""", line[:500])
+    return [x[1] for x in quoted] or [
+        x.strip()
+        for x in re.split(r"[,()\[\]{}|]|\bimport ", line[:500])
+        if _ENTRY.fullmatch(x.strip())
+    ]
+
+
+_ENTRY = re.compile(r"[\w./-]{2,60}")
 
 
 def _are_siblings(one: str, path: str) -> bool:

@@ -27,7 +27,12 @@ _CONTEXT = (
     600  # characters before a suggested name, in which the name that it replaces is looked for
 )
 _PLACE = re.compile(
-    r'(?:File "|^|[\s(])(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,12})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
+    r'(?:File "|^|[\s(])(?:file://)?(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,12})(?:", line |(?: on)?,? line |[:(])(\d{1,6})',
+    re.MULTILINE,
+)
+# A file in a line of its own, above what is said of its lines.
+_PLACES_BELOW = re.compile(
+    r"^(?:/work/|\./)?([\w.@/-]{1,200}\.\w{1,12}):?\n((?:[ \t]+\d{1,6}\b[^\n]{0,400}\n?){1,200})",
     re.MULTILINE,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{1,80}")
@@ -447,6 +452,11 @@ def find_named_lines(
     named = [(frame.path, frame.line) for failure in failures for frame in failure.frames]
     named += [(failure.path, failure.line) for failure in failures if failure.path and failure.line]
     named += [(match[1], int(match[2])) for match in _PLACE.finditer(output[-200_000:])]
+    named += [
+        (match[1], int(number))
+        for match in _PLACES_BELOW.finditer(output[-200_000:])
+        for number in re.findall(r"(?m)^[ \t]+(\d{1,6})\b", match[2])
+    ]
     meant = index_path_ends(paths)
     for path, line in named:
         if line and (tracked := meant.get(path) or meant.get(strip_root(path))):

@@ -7,6 +7,7 @@ field in data or a name in a text, is written as the commit wrote it elsewhere (
 from __future__ import annotations
 
 import difflib
+import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -140,7 +141,7 @@ def follow_moved_scripts(
 def find_moved_files(
     git: Git, sha: str, parents: Collection[str], is_meant: Callable[[str], bool] = is_script
 ) -> Iterator[tuple[str, str]]:
-    """The files that a commit took from one place and put, nearly as they were, into a single other."""
+    """The files that a commit took from one place and put, nearly as they were or under their old name, into a single other."""
     paths = [x for x in git.changed_paths(sha) if is_meant(x)][:_MAX_PATHS] if parents else []
     before, after = (
         {path: data for path in paths if (data := git.show(at, path, _MAX_BYTES)) is not None}
@@ -152,7 +153,7 @@ def find_moved_files(
             new
             for new in sorted(after.keys() - before.keys())
             if difflib.SequenceMatcher(None, was, after[new].splitlines(), autojunk=False).ratio()
-            >= _MIN_RATIO
+            >= (_MIN_RATIO if posixpath.basename(old) != posixpath.basename(new) else 0.5)
         ]
         if len(alike) == 1:
             yield old, alike[0]

@@ -21,6 +21,7 @@ from typing import Any
 
 from regreen.code.paths import is_test, is_test_config
 from regreen.code.python_calls import is_module, parse_python
+from regreen.code.symbols import read_outline
 from regreen.domain.environments import ReadText
 from regreen.fixers.recipes.named_edits import index_path_ends, read_plain_output, strip_root
 from regreen.languages.python.dependencies import register_marks
@@ -134,11 +135,13 @@ class _Suggestions:
             return
         yield from self._insert_statements()
         yield from self._insert_words()
+        yield from self._add_keywords()
         yield from self._count_anew()
         yield from self._change_quotes()
         yield from self._change_blanks()
         yield from self._rename_file()
         yield from self._delete_words()
+        yield from self._delete_definition()
 
     @cached_property
     def top(self) -> int:
@@ -552,6 +555,16 @@ class _Suggestions:
                 row = f"{self.row[: match.start()]}{name}({match[0]}){self.row[match.end() :]}"
                 yield from self._with_row(row, words, rank + 0.1)
 
+    def _add_keywords(self) -> Iterator[SmallEdit]:
+        """Arguments that the message writes with their names, last in the calls of the line."""
+        given = dict.fromkeys(_KEYWORD.findall(self.message)) if "(" in self.code else {}
+        for new in [x for x in given if x not in self.code][:3]:
+            ends = [at for at, character in enumerate(self.code) if character == ")"]
+            for number, end in enumerate(reversed(ends[-5:])):
+                comma = "" if self.code[:end].rstrip().endswith("(") else ", "
+                row = f"{self.row[:end]}{comma}{new}{self.row[end:]}"
+                yield from self._with_row(row, f"added `{new}`", 0.5 + number * 0.1)
+
     # -- another number
 
     def _count_anew(self) -> Iterator[SmallEdit]:
@@ -666,6 +679,19 @@ class _Suggestions:
                     words = f"dropped `{word.text}`"
                     yield from self._with_row(row, words, rank + 0.2 + number * 0.1, drops=True)
 
+    def _delete_definition(self) -> Iterator[SmallEdit]:
+        """Without the function or class of this line that nothing uses."""
+        if not self._speaks_of("idle"):
+            return
+        for one in read_outline(self.place.path, self.source.encode()).definitions:
+            starts_here = one.start <= self.at + 1 <= one.end and one.kind != "constant"
+            if starts_here and re.search(rf"\b{re.escape(one.short_name)}\b", self.message):
+                above, below = self.rows[: one.start - 1], self.rows[one.end :]
+                blank = [*takewhile(lambda row: not row.strip(), reversed(above))]
+                text = "".join([*above[: len(above) - len(blank)], *below])
+                words = f"dropped `{one.short_name}`"
+                yield SmallEdit({self.place.path: text}, words, 1.3, drops=True)
+
     # -- blanks
 
     def _change_quotes(self) -> Iterator[SmallEdit]:
@@ -704,6 +730,9 @@ class _Suggestions:
 _POSITION = re.compile(r"(?<![\w./-])[\w./-]{1,200}[:(]\d{1,6}(?:[:,]\d{1,6})?|\b\d{1,6}:\d{1,6}\b")
 # In a list, also of requirements with their versions.
 _ENTRY = r"""(?<=[\[(,\s])(["'])@NAME@(?:\s?[\[<>=!~;][^"'\n]{0,80})?\1(?=[\]),]|$)"""
+_KEYWORD = re.compile(
+    r"""(?<![\w.])[a-z_]\w{2,40}=(?:True|False|None|\d{1,6}|'[\w.-]{1,40}'|"[\w.-]{1,40}")(?!\w)"""
+)
 _CALL_FORM = re.compile(r"([\w.]{1,60})\(\s?(?:['\"]?(?:\.{3}|…)['\"]?)?\s?\)")
 
 

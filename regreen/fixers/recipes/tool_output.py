@@ -14,9 +14,11 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
+from regreen.code.paths import is_document
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 from regreen.domain.text_limits import strip_terminal_codes
+from regreen.fixers.recipes.named_edits import index_path_ends, strip_root
 from regreen.languages.python.dependencies import make_compile_script, read_heading_command
 from regreen.languages.registry import has_capability
 from regreen.packages.popular_names import find_confusable_package
@@ -367,12 +369,61 @@ def _remaining_comment(match: re.Match[str]) -> str:
     return f"  {rest}" if rest.startswith("#") else ""
 
 
+# Examples in documents, which doctest compares with what the code prints.
+
+_BLOCK = r"(?: nothing\n|:\n((?:    [^\n]{0,400}\n?){1,60}))"
+_COMPARED = re.compile(
+    rf"""File "(?P<path>[^"\n]{{1,300}})", line (?P<line>\d{{1,6}}), in [^\n]{{0,300}}\nFailed example:\n(?:    [^\n]{{0,400}}\n){{1,60}}Expected{_BLOCK}Got{_BLOCK}"""
+    rf"""|Expected{_BLOCK}Got{_BLOCK}\s{{0,3}}(?P<below>[\w./@-]{{1,300}}):(?P<row>\d{{1,6}}): DocTestFailure"""
+)
+
+
+def rewrite_examples(output: str, paths: Collection[str], read: ReadText) -> dict[str, str]:
+    """The documents with what their examples print now in the place of what they expect."""
+    meant = index_path_ends(paths)
+    found: dict[str, dict[int, tuple[str, str]]] = {}
+    for match in _COMPARED.finditer(strip_terminal_codes(output[-200_000:])):
+        path = meant.get(strip_root(match["path"] or match["below"]))
+        expected, got = (match[3], match[4]) if match["path"] else (match[5], match[6])
+        is_stable = "Traceback (" not in (got or "") and " at 0x" not in (got or "")
+        if path and is_document(path) and is_stable:
+            number = int(match["line"] or match["row"])
+            found.setdefault(path, {})[number] = expected or "", got or ""
+    changed: dict[str, str] = {}
+    for path, examples in found.items():
+        rows = before = (read(path) or "").split("\n")
+        for number, (expected, got) in sorted(examples.items(), reverse=True):
+            rows = _rewrite_example(rows, number, expected, got)
+        if rows != before:
+            changed[path] = "\n".join(rows)
+    return changed
+
+
+def _rewrite_example(rows: list[str], number: int, expected: str, got: str) -> list[str]:
+    """The lines with another result of the example of this line; as they are where it expects something else."""
+    start = re.match(r"\s*>>>", rows[number - 1]) if 0 < number <= len(rows) else None
+    end = number
+    while start and end < len(rows) and re.match(r"\s*\.\.\.(?: |$)", rows[end]):
+        end += 1
+    inset = re.match(r"\s*", rows[number - 1]) if start else None
+    wanted, now = ([line[4:] for line in x.splitlines()] for x in (expected, got))
+    there = [row.strip() for row in rows[end : end + len(wanted)]]
+    if inset is None or there != [line.strip() for line in wanted]:
+        return rows
+    written = [f"{inset[0]}{line or '<BLANKLINE>'}" for line in now]
+    return [*rows[:end], *written, *rows[end + len(wanted) :]]
+
+
 # Golden files of a project's own: the message of the failure says how to regenerate them.
 _OFFERED_FLAG = re.compile(
     r"(?i:\bwith|\buse|\bpass|\badd|\brun|\busing|\bpytest) [`'\"]?(?:pytest )?(--[\w-]{0,30}(?:update|regen|accept|record|bless|overwrite|rewrite|refresh|snapshot)[\w-]{0,30}(?:=\w+)?)"
 )
 _OFFERED_VARIABLE = re.compile(
     r"(?i:\bset|\bwith|\bexport|\brun|\buse)(?i: (?:the )?env(?:ironment)?[ -]?var(?:iable)?)? [`'\"]?([A-Z][A-Z0-9_]{0,30}(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30}|(?:UPDATE|REGEN|ACCEPT|RECORD|BLESS|OVERWRITE|REWRITE|REFRESH)[A-Z0-9_]{0,30})(?:=(\w{1,10}))?"
+)
+# GOLDEN=write accepts; run again with SNAPSHOTS=1 to update them
+_WRITING_SWITCH = re.compile(
+    r"(?<![\w$])([A-Z][A-Z0-9_]{2,40})=(\w{1,10})\b(?=[^\n]{0,40}(?i:\b(?:accept|update|updating|write|writing|regenerat|record|bless|overwrit|refresh)))"
 )
 _UNHASHED_REQUIREMENT = re.compile(
     r"In --require-hashes mode, all requirements must have their versions pinned"
@@ -481,7 +532,7 @@ def _make_snapshot_remedies(command: str, output: str, folder: str) -> Iterator[
         known = [flag for pattern, flag in _snapshot_flags() if pattern.search(output)]
         for flag in dict.fromkeys([*known, *_OFFERED_FLAG.findall(output)]):
             yield make_recording_remedy(flag, command, cause)
-    if variable := _OFFERED_VARIABLE.search(output):
+    if variable := _OFFERED_VARIABLE.search(output) or _WRITING_SWITCH.search(output):
         setting = f"{variable[1]}={variable[2] or 1}"
         script = f"export {setting} {_TOX_PASSES}{variable[1]}\n{command}"
         title = f"the command with {setting}"

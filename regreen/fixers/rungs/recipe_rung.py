@@ -51,6 +51,7 @@ from regreen.fixers.recipes.tool_output import (
     make_style_remedy,
     make_whitespace_remedy,
     remove_unused_suppressions,
+    rewrite_examples,
 )
 from regreen.isolation import run_in_child
 from regreen.languages.python.forgotten_callers import complete_change
@@ -228,6 +229,9 @@ _TEST_DATA_APPROVAL = (
 )
 
 
+_EXAMPLES_APPROVAL = "examples were written anew: look whether the code is to print that"
+
+
 class RecipeRung:
     """Formatters, safe lint fixes, lock files, missing dependencies, pins, snapshots, generated files."""
 
@@ -309,6 +313,7 @@ class RecipeRung:
                 except AnalysisFailed as error:
                     self.troubles.append(f"the manifests could not be read: {error}")
         yield from self._propose_left_places(case)
+        yield from self._propose_examples(case, files, read)
         # each needs a person's approval, as what was found before may
         yield from (self._propose_named_edit(case, one) for one in suggested if not self._found)
         yield from self._propose_small_edits(case, read)
@@ -356,6 +361,21 @@ class RecipeRung:
             yield self._propose_for_commit(case, made, made.summary, "places")
             if self._found:
                 return
+
+    def _propose_examples(
+        self, case: RepairCase, files: list[str], read: ReadText
+    ) -> Iterator[Proposal]:
+        """Documents with what their examples print now."""
+        try:
+            texts = run_in_child(rewrite_examples, case.output, files, read)
+        except AnalysisFailed as error:
+            self.troubles.append(f"examples could not be read: {error}")
+            return
+        if texts and not self._found:
+            cause = "examples of a document expect what the code does not print"
+            patch = _make_patch(case, _encode_texts(texts))
+            words = "wrote what the examples print"
+            yield Proposal(self.name, patch, words, cause, approval=_EXAMPLES_APPROVAL)
 
     def _propose_for_commit(
         self, case: RepairCase, made: CompletedChange, words: str, left: str

@@ -1,0 +1,67 @@
+"""Examples of documents that expect what the code no longer prints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regreen.fixers.ladder import fix_failure
+from regreen.fixers.recipes.tool_output import rewrite_examples
+from tests.unit.repairs import Repository, job, sandbox_or_skip
+
+README = """# Box
+
+    >>> 1 + 1
+    2
+    >>> for at in range(2):
+    ...     print(at)
+    0
+    {0}
+    >>> None
+    >>> print("a"); print(); print("b")
+    a
+    {1}
+"""
+STALE = README.format("7", "c")
+NOW = README.format("1", "<BLANKLINE>\n    b")
+COMMANDS = {
+    "doctest": [sys.executable, "-m", "doctest", "README.md"],
+    "pytest": [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-glob=*.md", "--doctest-continue-on-failure"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_document_gets_what_its_examples_print(tmp_path: Path, name: str) -> None:
+    (tmp_path / "README.md").write_text(STALE)
+    run = subprocess.run(COMMANDS[name], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run.stdout
+    said = run.stdout.replace(f"{tmp_path}/", "/work/")
+    found = rewrite_examples(said, ["README.md"], {"README.md": STALE}.get)
+    assert found == {"README.md": NOW}
+
+
+def test_code_errors_and_addresses_are_no_results() -> None:
+    said = 'File "{0}", line 1, in x\nFailed example:\n    f()\nExpected:\n    1\nGot:\n    {1}\n'
+    text = ">>> f()\n1\n"
+    for path, got in (("a.py", "2"), ("a.md", "<f at 0x7f>"), ("a.md", "Traceback (most recent)")):
+        assert rewrite_examples(said.format(path, got), [path], {path: text}.get) == {}
+    other = ">>> f()\n3\n"
+    assert rewrite_examples(said.format("a.md", "2"), ["a.md"], {"a.md": other}.get) == {}
+
+
+@pytest.mark.sandbox
+def test_new_results_wait_for_a_person(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    text = ">>> from box import lift\n>>> lift(2)\n{0}\n"
+    repository.commit("start", {"box.py": "def lift(n):\n    return n\n", "USE.md": text.format(2)})
+    rev = repository.commit("Lift twice", {"box.py": "def lift(n):\n    return n * 2\n"})
+    asked = job(rev, "python3", "-m", "doctest", "USE.md", setup=None, reruns=1, rungs=("recipe",))
+    found = fix_failure(asked, git=repository.open(), sandbox=sandbox_or_skip(), model=None)
+    assert (found.outcome, found.cause) == (
+        "needs_human",
+        "examples of a document expect what the code does not print",
+    )
+    assert "-2\n+4\n" in (found.patch or "")
