@@ -17,6 +17,7 @@ LEFT_OUT = {
     "a key of data": ('row["mail"]\n', 'row["address"]\n', "people.json", '[{"mail": 1}]\n', '[{"address": 1}]\n', "KeyError: 'address'", None),
     "a field of a template": ('put(mail=1)\n', 'put(address=1)\n', "note.txt", "To {mail}\n", "To {address}\n", "KeyError: 'mail'", None),
     "a name of two words": ('url("plot-detail")\n', 'url("show-plot")\n', "page.html", "<a href={{ url 'plot-detail' }}>plot</a>\n", "<a href={{ url 'show-plot' }}>plot</a>\n", "NoReverseMatch: 'plot-detail' is not found", None),
+    "a function, and no member of its name": ("import { length } from './b.js'\nlength(x)\n", "import { distance } from './b.js'\ndistance(x)\n", "c.js", "length(x.length)\n", "distance(x.length)\n", "SyntaxError: './b.js' does not provide an export named 'length'", None),
     "an option": ('add("--dest")\n', 'add("--to")\n', "Makefile", "all:\n\tbox --dest Oslo\n", "all:\n\tbox --to Oslo\n", "error: the following arguments are required: --to", None),
     "a version": ('RELEASE = "1.2.0"\n', 'RELEASE = "1.3.0"\n', "setup.cfg", "version = 1.2.0\n", "version = 1.3.0\n", "E   AssertionError: '1.2.0' != '1.3.0'", None),
 }  # fmt: skip

@@ -85,11 +85,10 @@ def repeat_edits(
     """
     said = _find_blamed_words(git, rev, output, places)
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
-        message = set(_WORD.findall(git.message(commit.sha)))
         edits = [
-            _Exchange(old, new, is_meant=number > 1 or not message.isdisjoint(_list_own(new, old)))
-            for (old, new), number in _find_exchanges(git, commit.sha, commit.parents).most_common()
-            if _is_said((old, new), said, both=is_asserted)
+            x
+            for x in _find_exchanges(git, commit.sha, commit.parents)
+            if _is_said(x, said, both=is_asserted)
         ]
         if not edits:
             continue
@@ -107,11 +106,15 @@ def repeat_edits(
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """What a commit wrote in the place of what; `is_meant`: it did so more than once, or its message has the new word."""
+    """What a commit wrote in the place of what.
+
+    `is_meant`: it did so more than once, or its message has the new word; `is_member`: behind a dot, once at least.
+    """
 
     old: str
     new: str
-    is_meant: bool
+    is_meant: bool = True
+    is_member: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +137,11 @@ class _LeftPlace:
                 lines is None and (path in self.own or is_document(path))
             ):
                 continue
-            new = _exchange(text, edit.old, edit.new, lines if path in self.own else None)
+            new = _exchange(text, edit, lines if path in self.own else None)
             if new != text:
                 edited[path] = self._bring_in(path, new, edit.new)
             elif lines and (around := _list_lines_around(path, text, lines)):
-                new = _exchange(text, edit.old, edit.new, around)
+                new = _exchange(text, edit, around)
                 wider |= {path: new} if new != text else {}
         named = edited.keys() & self.places.keys()
         # data and texts are seldom named where what reads them fails
@@ -202,29 +205,37 @@ def _list_own(one: str, other: str) -> set[str]:
     return mine - others or mine
 
 
-def _is_said(edit: tuple[str, str], said: Collection[str], *, both: bool) -> bool:
+def _is_said(edit: _Exchange, said: Collection[str], *, both: bool) -> bool:
     """Whether what is complained of has a word of its own of one side, or of both."""
-    old, new = edit
-    shown = [not words.isdisjoint(said) for words in (_list_own(old, new), _list_own(new, old))]
+    sides = _list_own(edit.old, edit.new), _list_own(edit.new, edit.old)
+    shown = [not words.isdisjoint(said) for words in sides]
     return all(shown) if both else any(shown)
 
 
-def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> Counter[tuple[str, str]]:
-    """What the commit wrote in lines, and named files and their folders, in the place of what, and how often."""
-    moves = list(find_moved_files(git, sha, parents, lambda _: True))
-    found = Counter(moves)
-    for old, new in moves:
+def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Exchange]:
+    """What the commit wrote in lines, and named files and their folders, in the place of what, the most frequent first."""
+    found = Counter(find_moved_files(git, sha, parents, lambda _: True))
+    for old, new in list(found):
         (folder, name), (other, same) = posixpath.split(old), posixpath.split(new)
         if name == same and folder and other:
             found[f"{folder}/", f"{other}/"] += 1
+    members = set(found)
     for path in git.changed_paths(sha)[:_MAX_PATHS] if parents else ():
         versions = [git.show(at, path, _MAX_BYTES) for at in (next(iter(parents)), sha)]
         old_rows, new_rows = ((x or b"").decode("utf-8", "replace").splitlines() for x in versions)
         for tag, start, stop, first, last in compare_lines(old_rows, new_rows).get_opcodes():
             if tag == "replace" and stop - start == last - first:
-                for pair in zip(old_rows[start:stop], new_rows[first:last], strict=True):
-                    found.update(set(_compare_tokens(*pair)))
-    return found
+                for before, after in zip(old_rows[start:stop], new_rows[first:last], strict=True):
+                    pairs = set(_compare_tokens(before, after))
+                    found.update(pairs)
+                    members |= {pair for pair in pairs if f".{pair[0]}" in before}
+    message = set(_WORD.findall(git.message(sha)))
+    return [
+        _Exchange(
+            *pair, number > 1 or not message.isdisjoint(_list_own(*pair[::-1])), pair in members
+        )
+        for pair, number in found.most_common()
+    ]
 
 
 def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
@@ -253,11 +264,13 @@ def _read_sources(git: Git, rev: str) -> dict[str, str]:
     return texts
 
 
-def _exchange(text: str, old: str, new: str, lines: Collection[int] | None) -> str:
-    """The text with `new` for `old`; in these lines alone, where there are any."""
+def _exchange(text: str, edit: _Exchange, lines: Collection[int] | None) -> str:
+    """The text with the exchange; in these lines alone, where there are any."""
+    old, new = edit.old, edit.new
+    dot = "" if edit.is_member or not old.isidentifier() else "."
     more = re.escape(new[len(old) :]) if new.startswith(old) else r"[\w$]"
     end = r"(?![\w$])" if old[-1:].isalnum() or old.endswith("_") else ""
-    word = re.compile(rf"(?<![\w$]){re.escape(old)}{end}(?!{more})")
+    word = re.compile(rf"(?<![\w${dot}]){re.escape(old)}{end}(?!{more})")
     if lines is None:
         return word.sub(lambda _: new, text)
     rows = text.split("\n")
