@@ -129,7 +129,7 @@ def judge_files(
             files, machine=machine, tool=tool, failing=failing, given=rules.given_tests
         )
         reasons += check_assertions(files, person=rung is None)
-    reasons += check_silenced_errors(files, [failure.kind for failure in failures])
+    reasons += check_silenced_errors(files, [failure.kind for failure in failures], tree)
     reasons += check_overfitting(files, tests)
     reasons += find_sensitive_files(files, rules.protected, by_tool=tool)
     reasons += [] if tool else check_safeguards(files)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regreen.fixers.ladder import fix_failure
-from regreen.fixers.recipes.tool_output import rewrite_examples
+from regreen.fixers.recipes.tool_output import drop_strict_xfails, rewrite_examples
 from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 README = """# Box
@@ -65,3 +65,14 @@ def test_new_results_wait_for_a_person(tmp_path: Path) -> None:
         "examples of a document expect what the code does not print",
     )
     assert "-2\n+4\n" in (found.patch or "")
+
+
+def test_a_test_that_passes_loses_the_mark_that_it_fails(tmp_path: Path) -> None:
+    marked = 'import pytest\n\n\n@pytest.mark.xfail(\n    strict=True,\n    reason="#12",\n)\ndef test_{0}():\n    assert {1}\n'
+    text = f"{marked.format('mended', 1)}\n\n{marked.format('broken', 0)}"
+    (tmp_path / "test_box.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = drop_strict_xfails(run.stdout, ["test_box.py"], {"test_box.py": text}.get)
+    assert found["test_box.py"].count("xfail") == 1
+    assert "pytest\n\n\ndef test_mended" in found["test_box.py"]

@@ -366,3 +366,23 @@ def test_a_refusal_is_not_taken_back_unasked(rung: str) -> None:
     refusing = source(BODY, '    if rate < 0:\n        raise ValueError("negative rate")\n' + BODY)
     undone = change("shop/prices.py", refusing.new, refusing.old or "")
     assert judge_files([undone], rules=GateRules(rung)).verdict == "needs_human"
+
+
+@pytest.mark.parametrize(
+    ("omitted", "tree", "denied"),
+    [
+        ("shop/old/windows.py", ["shop/old/windows.py"], False),
+        ("shop/old/windows.py", [], True),  # what it names is not there
+        ("shop/old/other.py", ["shop/old/other.py"], True),  # another file
+        ("shop/old/windows.py", ["shop/old/windows.py", "shop/windows.py"], True),  # not moved
+        ("*", ["shop/old/windows.py"], True),
+    ],
+)
+def test_an_entry_of_what_is_left_out_may_follow_its_file(
+    omitted: str, tree: list[str], *, denied: bool
+) -> None:
+    text = '[tool.coverage.run]\nomit = ["{0}"]\n'
+    settings = change("pyproject.toml", text.format("shop/windows.py"), text.format(omitted))
+    report = judge_files([settings], tree=["pyproject.toml", *tree])
+    assert any(x.check == "silenced" for x in report.reasons) == denied
+    assert report.verdict != "allow", "a person decides about how tests run"

@@ -296,6 +296,7 @@ _READERS = {
         "follow_change",
         "fill_left_places",
         "rewrite_examples",
+        "drop_strict_xfails",
         "propose_named_edits",
         "propose_small_edits",
         "tools.declare_bound",

@@ -115,6 +115,30 @@ def test_the_text_of_a_definition_that_is_named_follows_its_parameter(tmp_path: 
     ]
 
 
+def test_what_the_failure_quotes_is_changed_where_it_stands_in_quotes(tmp_path: Path) -> None:
+    app = 'ROUTES = []\n\n\ndef {0}():\n    return "hours.html"\n'
+    page = "<a href={{ url_for('site.hours') }}>hours</a>\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"app.py": app.format("hours"), "base.html": page})
+    rev = repository.commit("name it", {"app.py": app.format("opening_hours")})
+    said = "BuildError: Could not build url for endpoint 'site.hours'.\nE   assert 500 == 200\n"
+    (found,) = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=True)
+    assert found.texts == {"base.html": page.replace("site.hours", "site.opening_hours")}
+
+
+def test_of_a_file_that_the_commit_changed_each_quotation_is_tried(tmp_path: Path) -> None:
+    text = (
+        '{0} = relationship(back="keeper")\nname = "trees"\nkeeper = relationship(back="trees")\n'
+    )
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"tables.py": text.format("trees")})
+    rev = repository.commit("name it", {"tables.py": text.format("plants")})
+    said = "InvalidRequestError: Mapper[Keeper] has no property 'trees', is it missing?"
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    now = text.format("plants").replace('back="trees"', 'back="plants"')
+    assert [one.texts for one in found][1] == {"tables.py": now}, "one line after the other"
+
+
 def test_a_test_follows_what_a_commit_says_that_it_means(tmp_path: Path) -> None:
     test = "def test_word():\n    assert word() == '{0}'\n"
     repository = Repository(tmp_path / "repo")

@@ -80,23 +80,32 @@ def repeat_edits(
     """What a commit wrote in the place of something else, written where it left that, likeliest first.
 
     The newest commit is taken that exchanged what the failure speaks of. First the files that the failure names are
-    changed, of those that the commit changed itself the named lines alone; then all that it left alone.
+    changed, of those that the commit changed itself the named lines alone; then all that it left alone. Before these comes
+    what the failure quotes, where it stands in quotes.
     `is_asserted`: a test asks for another value. Then the failure must show both, and no test is changed.
     """
     said = _find_blamed_words(git, rev, output, places)
+    quoted = set(_QUOTED_TEXT.findall("\n".join(_list_complaints(output))))
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
         edits = [
-            x
+            (x, sorted(text for text in quoted if x.write(text, everywhere=True) != text))
             for x in _find_exchanges(git, commit.sha, commit.parents)
-            if _is_said(x, said, both=is_asserted)
         ]
+        edits = [x for x in edits if x[1] or _is_said(x[0], said, both=is_asserted)]
         if not edits:
             continue
         place = _LeftPlace(_read_sources(git, rev), places, git.changed_paths(commit.sha))
         found: list[CompletedChange] = []
-        for edit in edits:
+        for edit, texts in edits:
             words = f"wrote {edit.new.strip()} instead of {edit.old.strip()} there too"
-            for changed in place.exchange(edit, is_asserted=is_asserted):
+            changes = [
+                x
+                for text in texts
+                for x in place.exchange_text(edit, text, is_asserted=is_asserted)
+            ]
+            if _is_said(edit, said, both=is_asserted):
+                changes += place.exchange(edit, is_asserted=is_asserted)
+            for changed in changes:
                 if changed and changed not in [x.texts for x in found]:
                     found.append(CompletedChange(commit.sha, changed, words, is_guess=True))
         if found:
@@ -116,6 +125,23 @@ class _Exchange:
     is_meant: bool = True
     is_member: bool = True
 
+    def write(
+        self, text: str, lines: Collection[int] | None = None, *, everywhere: bool = False
+    ) -> str:
+        """The text with the exchange: in these lines alone where there are any, behind a dot only as the commit did."""
+        old, new = self.old, self.new
+        dot = "" if everywhere or self.is_member or not old.isidentifier() else "."
+        more = re.escape(new[len(old) :]) if new.startswith(old) else r"[\w$]"
+        end = r"(?![\w$])" if old[-1:].isalnum() or old.endswith("_") else ""
+        word = re.compile(rf"(?<![\w${dot}]){re.escape(old)}{end}(?!{more})")
+        if lines is None:
+            return word.sub(lambda _: new, text)
+        rows = text.split("\n")
+        return "\n".join(
+            word.sub(lambda _: new, row) if number in lines else row
+            for number, row in enumerate(rows, 1)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _LeftPlace:
@@ -133,15 +159,14 @@ class _LeftPlace:
         edited, wider = dict[str, str](), dict[str, str]()
         for path, text in self.texts.items():
             lines = self.places.get(path)
-            if (is_asserted and is_test(path) and not edit.is_meant) or (
-                lines is None and (path in self.own or is_document(path))
-            ):
+            is_left = lines is not None or path not in self.own
+            if not (is_left and self._may_change(path, edit, is_asserted=is_asserted)):
                 continue
-            new = _exchange(text, edit, lines if path in self.own else None)
+            new = edit.write(text, lines if path in self.own else None)
             if new != text:
                 edited[path] = self._bring_in(path, new, edit.new)
             elif lines and (around := _list_lines_around(path, text, lines)):
-                new = _exchange(text, edit, around)
+                new = edit.write(text, around)
                 wider |= {path: new} if new != text else {}
         named = edited.keys() & self.places.keys()
         # data and texts are seldom named where what reads them fails
@@ -150,6 +175,35 @@ class _LeftPlace:
         for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
             yield {path: edited[path] for path in sorted(scope)}
         yield wider
+
+    def exchange_text(
+        self, edit: _Exchange, quoted: str, *, is_asserted: bool
+    ) -> Iterator[dict[str, str]]:
+        """The files with the exchange in what the failure quotes, where they quote it: all, and line by line.
+
+        Of a file that the commit changed itself it left some lines on purpose: these come line by line first.
+        """
+        text_in_quotes = re.compile(rf"""(['"`]){re.escape(quoted)}\1""")
+        new = edit.write(quoted, everywhere=True)
+        edited, single = dict[str, str](), list[dict[str, str]]()
+        for path, text in self.texts.items():
+            if quoted in text and self._may_change(path, edit, is_asserted=is_asserted):
+                rows = text.split("\n")
+                for at, row in enumerate(rows):
+                    line = text_in_quotes.sub(lambda match: match[1] + new + match[1], row)
+                    if line != row:
+                        single.append({path: "\n".join([*rows[:at], line, *rows[at + 1 :]])})
+                whole = text_in_quotes.sub(lambda match: match[1] + new + match[1], text)
+                edited |= {path: whole} if whole != text else {}
+        every = edited if len(edited) <= _MAX_EDITED else {}
+        lines = single if 1 < len(single) <= _MAX_EDITED else []
+        yield from [*lines, every] if edited.keys() & set(self.own) else [every, *lines]
+
+    def _may_change(self, path: str, edit: _Exchange, *, is_asserted: bool) -> bool:
+        is_test_left = is_test(path) and (not is_asserted or edit.is_meant)
+        return is_test_left or (
+            not is_test(path) and (path in self.places or not is_document(path))
+        )
 
     def _bring_in(self, path: str, text: str, name: str) -> str:
         """A module that has a new name, with the import of it that other modules have."""
@@ -187,12 +241,18 @@ def _list_lines_around(path: str, text: str, lines: Collection[int]) -> set[int]
     return {line for one in innermost for line in one}
 
 
+_QUOTED_TEXT = re.compile(r"""['"`]([\w./:-]{2,100})['"`]""")
+
+
+def _list_complaints(output: str) -> list[str]:
+    return [line[:500] for line in output[-100_000:].splitlines() if _COMPLAINS.search(line)]
+
+
 def _find_blamed_words(
     git: Git, rev: str, output: str, places: Mapping[str, Collection[int]]
 ) -> set[str]:
     """The words of the lines that complain, and of the places that they name."""
-    lines = [line[:500] for line in output[-100_000:].splitlines() if _COMPLAINS.search(line)]
-    lines += places
+    lines = [*_list_complaints(output), *places]
     for path, numbers in places.items():
         rows = (git.show(rev, path, _MAX_BYTES) or b"").decode("utf-8", "replace").split("\n")
         lines += [rows[number - 1][:500] for number in numbers if 0 < number <= len(rows)]
@@ -262,22 +322,6 @@ def _read_sources(git: Git, rev: str) -> dict[str, str]:
             with suppress(UnicodeDecodeError):
                 texts[entry.path] = data.decode()
     return texts
-
-
-def _exchange(text: str, edit: _Exchange, lines: Collection[int] | None) -> str:
-    """The text with the exchange; in these lines alone, where there are any."""
-    old, new = edit.old, edit.new
-    dot = "" if edit.is_member or not old.isidentifier() else "."
-    more = re.escape(new[len(old) :]) if new.startswith(old) else r"[\w$]"
-    end = r"(?![\w$])" if old[-1:].isalnum() or old.endswith("_") else ""
-    word = re.compile(rf"(?<![\w${dot}]){re.escape(old)}{end}(?!{more})")
-    if lines is None:
-        return word.sub(lambda _: new, text)
-    rows = text.split("\n")
-    return "\n".join(
-        word.sub(lambda _: new, row) if number in lines else row
-        for number, row in enumerate(rows, 1)
-    )
 
 
 # --- links between files ------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ _MAX_COMMITS = 20
 _MAX_PATHS = 50
 _MAX_BYTES = 300_000
 _MIN_RATIO = 0.8
+_MIN_MOVED_RATIO = 0.5  # as git finds what was renamed
 _MIN_LINE_RATIO = 0.5
 
 
@@ -141,7 +142,7 @@ def follow_moved_scripts(
 def find_moved_files(
     git: Git, sha: str, parents: Collection[str], is_meant: Callable[[str], bool] = is_script
 ) -> Iterator[tuple[str, str]]:
-    """The files that a commit took from one place and put, nearly as they were or under their old name, into a single other."""
+    """The files that a commit took from one place and put, half of the lines as they were at least, into a single other."""
     paths = [x for x in git.changed_paths(sha) if is_meant(x)][:_MAX_PATHS] if parents else []
     before, after = (
         {path: data for path in paths if (data := git.show(at, path, _MAX_BYTES)) is not None}
@@ -152,8 +153,9 @@ def find_moved_files(
         alike = [
             new
             for new in sorted(after.keys() - before.keys())
-            if difflib.SequenceMatcher(None, was, after[new].splitlines(), autojunk=False).ratio()
-            >= (_MIN_RATIO if posixpath.basename(old) != posixpath.basename(new) else 0.5)
+            if posixpath.splitext(old)[1] == posixpath.splitext(new)[1]
+            and difflib.SequenceMatcher(None, was, after[new].splitlines(), autojunk=False).ratio()
+            >= _MIN_MOVED_RATIO
         ]
         if len(alike) == 1:
             yield old, alike[0]

@@ -4,6 +4,7 @@ stale lock files and snapshots, and the commands that regenerate them.
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 import shlex
@@ -15,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from regreen.code.paths import is_document
+from regreen.code.python_calls import FunctionNode, parse_python
 from regreen.domain.environments import ReadText
 from regreen.domain.models import Failure
 from regreen.domain.text_limits import strip_terminal_codes
@@ -412,6 +414,39 @@ def _rewrite_example(rows: list[str], number: int, expected: str, got: str) -> l
         return rows
     written = [f"{inset[0]}{line or '<BLANKLINE>'}" for line in now]
     return [*rows[:end], *written, *rows[end + len(wanted) :]]
+
+
+_UNEXPECTED_PASS = re.compile(r"(?m)^_{3,} (?:\w{1,100}\.)?(\w{1,200}) _{3,}\n\[XPASS\(strict\)\]")
+_FAILED_TEST = re.compile(
+    r"(?m)^FAILED (?P<path>[\w./@-]{1,300})::(?:\w{1,100}::)?(?P<name>\w{1,200})(?= |$)"
+)
+
+
+def drop_strict_xfails(output: str, paths: Collection[str], read: ReadText) -> dict[str, str]:
+    """The test files without the marks of pytest that say that a test fails which passes."""
+    meant = index_path_ends(paths)
+    passed: dict[str, set[str]] = {}
+    text = strip_terminal_codes(output[-200_000:])
+    names = set(_UNEXPECTED_PASS.findall(text))
+    for match in _FAILED_TEST.finditer(text) if names else ():
+        if match["name"] in names and (path := meant.get(strip_root(match["path"]))):
+            passed.setdefault(path, set()).add(match["name"])
+    changed: dict[str, str] = {}
+    for path, own in passed.items():
+        source = read(path) or ""
+        tree, rows = parse_python(source), source.splitlines(keepends=True)
+        marks = [
+            mark
+            for node in (ast.walk(tree) if tree else ())
+            if isinstance(node, FunctionNode) and node.name in own
+            for mark in node.decorator_list
+            if "mark.xfail" in ast.unparse(mark)
+        ]
+        gone = {at for mark in marks for at in range(mark.lineno, (mark.end_lineno or 0) + 1)}
+        kept = [row for at, row in enumerate(rows, 1) if at not in gone]
+        if gone:
+            changed[path] = "".join(kept)
+    return changed
 
 
 # Golden files of a project's own: the message of the failure says how to regenerate them.

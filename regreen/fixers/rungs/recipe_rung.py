@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -42,6 +42,7 @@ from regreen.fixers.recipes.recorded_calls import RecordedToolCalls, record_call
 from regreen.fixers.recipes.renamed_definitions import follow_change
 from regreen.fixers.recipes.small_edits import propose_small_edits
 from regreen.fixers.recipes.tool_output import (
+    drop_strict_xfails,
     find_compiler_remedies,
     find_remedies_in_output,
     find_suggested_commands,
@@ -281,18 +282,9 @@ class RecipeRung:
         named = self._find_named_edits(case, files, read)
         # no box has to be opened to find them
         yield from (self._propose_named_edit(case, one) for one in named if one.of_lines)
-        for remedy in _find_remedies(case, files, read, partial(self._record_tool_calls, case)):
-            try:
-                changed = run_remedy(case, remedy)
-            except SetupFailed as error:
-                self.troubles.append(f"{_describe_remedy(case, remedy)} could not be run: {error}")
-                continue
-            summary = f"ran {_describe_remedy(case, remedy)}"
-            if remedy.name == "itself":
-                summary = "kept what the command itself wrote"
-            approval = remedy.approval or _reason_for_approval(case, remedy, changed)
-            patch = _make_patch(case, changed)
-            yield Proposal(self.name, patch, summary, remedy.cause, approval=approval)
+        unsafe: list[Remedy] = []
+        list_calls = partial(self._record_tool_calls, case)
+        yield from self._run_remedies(case, _find_remedies(case, files, read, list_calls, unsafe))
         if unused := remove_unused_suppressions(case.before.failures, read):
             words = "comments that silence a checker have nothing left to silence"
             yield Proposal(
@@ -314,9 +306,26 @@ class RecipeRung:
                     self.troubles.append(f"the manifests could not be read: {error}")
         yield from self._propose_left_places(case)
         yield from self._propose_examples(case, files, read)
+        if not self._found:
+            yield from self._run_remedies(case, unsafe)
         # each needs a person's approval, as what was found before may
         yield from (self._propose_named_edit(case, one) for one in suggested if not self._found)
         yield from self._propose_small_edits(case, read)
+
+    def _run_remedies(self, case: RepairCase, remedies: Iterable[Remedy]) -> Iterator[Proposal]:
+        """What each remedy changes."""
+        for remedy in remedies:
+            try:
+                changed = run_remedy(case, remedy)
+            except SetupFailed as error:
+                self.troubles.append(f"{_describe_remedy(case, remedy)} could not be run: {error}")
+                continue
+            summary = f"ran {_describe_remedy(case, remedy)}"
+            if remedy.name == "itself":
+                summary = "kept what the command itself wrote"
+            approval = remedy.approval or _reason_for_approval(case, remedy, changed)
+            patch = _make_patch(case, changed)
+            yield Proposal(self.name, patch, summary, remedy.cause, approval=approval)
 
     def _propose_forgotten_callers(self, case: RepairCase) -> Iterator[Proposal]:
         """Follow what a commit renamed, moved or gave other arguments to the callers that it forgot."""
@@ -365,15 +374,19 @@ class RecipeRung:
     def _propose_examples(
         self, case: RepairCase, files: list[str], read: ReadText
     ) -> Iterator[Proposal]:
-        """Documents with what their examples print now."""
+        """Documents with what their examples print now, and tests without a mark that they outgrew."""
         try:
-            texts = run_in_child(rewrite_examples, case.output, files, read)
+            examples = run_in_child(rewrite_examples, case.output, files, read)
+            unmarked = run_in_child(drop_strict_xfails, case.output, files, read)
         except AnalysisFailed as error:
             self.troubles.append(f"examples could not be read: {error}")
             return
-        if texts and not self._found:
+        if unmarked and not self._found:
+            cause = "a test passes that is marked as one that fails"
+            yield self._make_rename_proposal(case, unmarked, "dropped the mark", cause, None)
+        if examples and not self._found:
             cause = "examples of a document expect what the code does not print"
-            patch = _make_patch(case, _encode_texts(texts))
+            patch = _make_patch(case, _encode_texts(examples))
             words = "wrote what the examples print"
             yield Proposal(self.name, patch, words, cause, approval=_EXAMPLES_APPROVAL)
 
@@ -565,9 +578,16 @@ def _describe_remedies(case: RepairCase, recorded: RecordedToolCalls) -> tuple[s
 
 
 def _find_remedies(
-    case: RepairCase, files: list[str], read: ReadText, list_calls: Callable[[], RecordedToolCalls]
+    case: RepairCase,
+    files: list[str],
+    read: ReadText,
+    list_calls: Callable[[], RecordedToolCalls],
+    unsafe: list[Remedy],
 ) -> Iterator[Remedy]:
-    """The remedies, cheapest and most certain first; each is run only if those before did not help."""
+    """The remedies, cheapest and most certain first; each is run only if those before did not help.
+
+    Those that tools call unsafe come into `unsafe`: where the code is meant, an edit elsewhere may be lacking.
+    """
     script = _command_script(case)
     folder, _ = split_folder(case.trial.command_line)
     setup = case.trial.setup or ""
@@ -605,7 +625,7 @@ def _find_remedies(
     yield from _read_documented_options(case, recorded, checkers)
     yield from _read_test_options(case)
     yield from make_golden_remedies(recorded.known, files, read)
-    yield from add_unsafe_fixes(checkers)
+    unsafe += add_unsafe_fixes(checkers)
     if not names_each_test(case.trial, case.output):
         yield from find_generator_remedies(*scripts)
         if comparison := make_comparison_remedy(script, scripts):

@@ -36,9 +36,9 @@ _BROAD_EXCEPTIONS = {"Exception", "BaseException"}
 
 
 def check_silenced_errors(
-    files: Sequence[PatchedFile], kinds: Sequence[str] = ()
+    files: Sequence[PatchedFile], kinds: Sequence[str] = (), tree: Collection[str] = ()
 ) -> list[CheckReason]:
-    """Check 4; `kinds` are the exception types that failing tests raised."""
+    """Check 4; `kinds` are the exception types that failing tests raised, `tree` the paths before the patch."""
     reasons: list[CheckReason] = []
     for file in files:
         if is_document(file.path):
@@ -46,7 +46,7 @@ def check_silenced_errors(
         thresholds = list(_find_lowered_thresholds(file))
         silenced = [
             *_describe_broken_rules(file, "suppressed"),
-            *_find_ignore_lists(file),
+            *_find_ignore_lists(file, tree),
             *_find_swallowed_errors(file, kinds),
         ]
         if not is_test(file.path) and not word_pattern("passed_on").search(file.added_text):
@@ -81,11 +81,22 @@ def _find_lowered_thresholds(file: PatchedFile) -> Iterator[str]:
             yield f"the threshold {name} goes from {was:g} to {value:g}"
 
 
-def _find_ignore_lists(file: PatchedFile) -> Iterator[str]:
+def _find_ignore_lists(file: PatchedFile, tree: Collection[str]) -> Iterator[str]:
     if file.suffix in {".toml", ".ini", ".cfg"}:
+        removed = [line for _, line in file.removed_lines if _IGNORE_LIST.match(line)]
         for _, line in file.added_lines:
-            if _IGNORE_LIST.match(line):
+            if _IGNORE_LIST.match(line) and not any(_follows_move(x, line, tree) for x in removed):
                 yield f"leaves something out of the check ({line.strip()[:80]})"
+
+
+def _follows_move(before: str, after: str, tree: Collection[str]) -> bool:
+    """Whether two lists differ in files alone that are gone, and are there in another folder under the same name."""
+    old, new = (re.findall(r"[\w./-]+", line) for line in (before, after))
+    moved = [pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]]
+    return len(old) == len(new) and all(
+        was.rpartition("/")[2] == now.rpartition("/")[2] and was not in tree and now in tree
+        for was, now in moved
+    )
 
 
 def _find_swallowed_errors(file: PatchedFile, kinds: Sequence[str]) -> Iterator[str]:

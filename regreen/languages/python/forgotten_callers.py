@@ -228,15 +228,11 @@ def _follow_named_arguments(
             )
             for owner, name in old.keys() & new.keys():
                 called = owner if name == "__init__" else name
-                before, after = old[owner, name], new[owner, name]
-                if called not in names or not isinstance(before, FunctionNode):
+                if called not in names:
                     continue
-                if not isinstance(after, FunctionNode):
-                    continue
-                own = int(bool(owner))  # `self` is not written
-                order = [x.arg for x in (*before.args.posonlyargs, *before.args.args)][own:]
-                kept = len(after.args.posonlyargs) + len(after.args.args) - own
-                by_name = {x.arg for x in after.args.kwonlyargs}
+                order, kept, by_name = _read_moved_parameters(
+                    old[owner, name], new[owner, name], owner
+                )
                 if kept < len(order) and by_name.issuperset(order[kept:]):
                     texts = _read_texts(git, rev)
                     changed = {
@@ -250,6 +246,24 @@ def _follow_named_arguments(
                     if changed:
                         return CompletedChange(commit.sha, changed, words[:160], is_guess=False)
     return None
+
+
+def _read_moved_parameters(
+    before: ast.AST, after: ast.AST, owner: str
+) -> tuple[list[str], int, set[str]]:
+    """The parameters by position before, how many are so now, and those by name now; of a class its fields."""
+    if isinstance(before, FunctionNode) and isinstance(after, FunctionNode):
+        own = int(bool(owner))  # `self` is not written
+        order = [x.arg for x in (*before.args.posonlyargs, *before.args.args)][own:]
+        kept = len(after.args.posonlyargs) + len(after.args.args) - own
+        return order, kept, {x.arg for x in after.args.kwonlyargs}
+    if isinstance(before, ast.ClassDef) and isinstance(after, ast.ClassDef):
+        now, was = (" ".join(map(ast.unparse, x.decorator_list)) for x in (after, before))
+        if "kw_only=True" in now and "kw_only=True" not in was:
+            fields = [x.target for x in before.body if isinstance(x, ast.AnnAssign)]
+            order = [x.id for x in fields if isinstance(x, ast.Name)]
+            return order, 0, set(order)
+    return [], 0, set()
 
 
 def _name_arguments(text: str, called: str, order: Sequence[str], kept: int) -> str:
