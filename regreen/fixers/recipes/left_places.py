@@ -391,8 +391,9 @@ def add_to_lists(
                 continue
             share = 0.0
             variants = [text, text]  # all lists of the file, and the first alone
+            words = {x.strip("./-") for x in _PATH_WORD.findall(text)}
             for one in added:
-                best = one.find_listing(path, text)
+                best = one.find_listing(path, words)
                 share = max(share, best.share)
                 variants = [
                     _extend_lists(x, best, most) for x, most in zip(variants, (9, 1), strict=True)
@@ -441,14 +442,18 @@ class _Addition:
         """Whether the output has one of its words."""
         return any(len(word) > 2 and _compile_words([word]).search(output) for word in self.forms)
 
-    def find_listing(self, path: str, text: str) -> _Listing:
-        """The form in which the file has most of the siblings."""
+    def find_listing(self, path: str, words: Collection[str]) -> _Listing:
+        """The form in which a file of these words has most of the siblings."""
         best = _Listing()
         for word, siblings in self.forms.items() if path != self.path or not self.is_file else ():
-            listed = {match[0] for match in _compile_words(siblings).finditer(text)}
+            listed = siblings.intersection(words)
             share = len(listed) / len(siblings)
-            if (len(listed) > 1 or share == 1) and share > best.share:
-                best = _Listing(word, siblings, share)
+            if (
+                (len(listed) > 1 or share == 1)
+                and share > best.share
+                and len(listed) <= _MAX_LISTED
+            ):
+                best = _Listing(word, listed, share)
         return best
 
 
@@ -459,12 +464,16 @@ def _find_additions(git: Git, sha: str, parents: Collection[str]) -> Iterator[_A
     parent = next(iter(parents))
     here = {entry.path for entry in git.tree(sha)}
     before = {entry.path for entry in git.tree(parent)}
+    folders: dict[str, list[str]] = {}
+    for path in sorted(here):
+        folders.setdefault(posixpath.dirname(path), []).append(path)
     for path in git.changed_paths(sha)[:_MAX_PATHS]:
         if path not in here:
             continue
         if path not in before:
             own = _write_forms(path)
-            others = [_write_forms(one) for one in here if _are_siblings(one, path)]
+            near = folders[posixpath.dirname(path)] if not path.endswith(f"/{_PACKAGE}") else here
+            others = [_write_forms(one) for one in near if _are_siblings(one, path)]
             forms = {
                 word: siblings
                 for at, word in enumerate(own)
@@ -539,6 +548,8 @@ def _are_siblings(one: str, path: str) -> bool:
 
 
 _PACKAGE = "__init__.py"
+_PATH_WORD = re.compile(r"[\w./-]{2,300}")
+_MAX_LISTED = 300  # entries of one list
 
 
 def _write_forms(path: str) -> list[str]:

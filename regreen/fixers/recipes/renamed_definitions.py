@@ -154,11 +154,17 @@ def find_moved_files(
             new
             for new in sorted(after.keys() - before.keys())
             if posixpath.splitext(old)[1] == posixpath.splitext(new)[1]
-            and difflib.SequenceMatcher(None, was, after[new].splitlines(), autojunk=False).ratio()
-            >= _MIN_MOVED_RATIO
+            and _is_moved(was, after[new].splitlines())
         ]
         if len(alike) == 1:
             yield old, alike[0]
+
+
+def _is_moved(old: Sequence[bytes], new: Sequence[bytes]) -> bool:
+    """Whether half of the lines are the same, at least."""
+    pair = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    bounds = pair.real_quick_ratio, pair.quick_ratio, pair.ratio  # the last one takes long
+    return all(bound() >= _MIN_MOVED_RATIO for bound in bounds)
 
 
 def _follow_moves(path: str, text: str, moves: Mapping[str, str], here: Collection[str]) -> str:
