@@ -22,6 +22,7 @@ from benchmarks import (
     caller_cases,
     mechanical_cases,
     mechanical_eleventh_cases,
+    mechanical_fifteenth_cases,
     mechanical_fourteenth_cases,
     mechanical_more_cases,
     mechanical_thirteenth_cases,
@@ -50,6 +51,7 @@ SETS = {
     "mechanical-twelfth": mechanical_twelfth_cases.TWELFTH,
     "mechanical-thirteenth": mechanical_thirteenth_cases.THIRTEENTH,
     "mechanical-fourteenth": mechanical_fourteenth_cases.FOURTEENTH,
+    "mechanical-fifteenth": mechanical_fifteenth_cases.FIFTEENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip

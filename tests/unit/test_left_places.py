@@ -18,6 +18,9 @@ LEFT_OUT = {
     "a field of a template": ('put(mail=1)\n', 'put(address=1)\n', "note.txt", "To {mail}\n", "To {address}\n", "KeyError: 'mail'", None),
     "a name of two words": ('url("plot-detail")\n', 'url("show-plot")\n', "page.html", "<a href={{ url 'plot-detail' }}>plot</a>\n", "<a href={{ url 'show-plot' }}>plot</a>\n", "NoReverseMatch: 'plot-detail' is not found", None),
     "a function, and no member of its name": ("import { length } from './b.js'\nlength(x)\n", "import { distance } from './b.js'\ndistance(x)\n", "c.js", "length(x.length)\n", "distance(x.length)\n", "SyntaxError: './b.js' does not provide an export named 'length'", None),
+    "a name in a dotted text": ("from b import send\nsend(x)\n", "from b import deliver\ndeliver(x)\n", "c.py", "@patch('a.send')\ndef f(x):\n    x.send()\n", "@patch('a.deliver')\ndef f(x):\n    x.send()\n", "AttributeError: 'a' does not have the attribute 'send'", {1}),
+    "an anchor of a heading": ("## Cool down slowly\n", "## Cooling\n", "c.rst.txt", "see `a.md#cool-down-slowly`\n", "see `a.md#cooling`\n", "the link 'a.md#cool-down-slowly' has an anchor that is not there", None),
+    "a line that became two": ("a = 1\npath('loans/', name='loan-list'),\n", "a = 1\npath('loans/', name='loans'),\npath('returns/', name='returns'),\n", "c.html", "{% url 'loan-list' %}\n", "{% url 'loans' %}\n", "NoReverseMatch: Reverse for 'loan-list' not found", None),
     "an option": ('add("--dest")\n', 'add("--to")\n', "Makefile", "all:\n\tbox --dest Oslo\n", "all:\n\tbox --to Oslo\n", "error: the following arguments are required: --to", None),
     "a version": ('RELEASE = "1.2.0"\n', 'RELEASE = "1.3.0"\n', "setup.cfg", "version = 1.2.0\n", "version = 1.3.0\n", "E   AssertionError: '1.2.0' != '1.3.0'", None),
 }  # fmt: skip
@@ -237,7 +240,7 @@ LISTS = {
     "a page in a table of contents": (
         {"docs/intro.md": "", "docs/usage.md": "", "docs/index.rst": ""},
         {"docs/tuning.md": "Tune\n"},
-        "docs/tuning.md: WARNING: document isn't included in any toctree",
+        "/work/docs/tuning.md: WARNING: document isn't included in any toctree",
         ("docs/index.rst", "Box\n\n   intro\n   usage\n", "Box\n\n   intro\n   tuning\n   usage\n"),
     ),
     "a page in a menu": (

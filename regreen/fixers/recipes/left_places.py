@@ -35,7 +35,8 @@ _WORD = re.compile(r"--[A-Za-z][\w-]{1,80}|[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
 _COMPLAINS = re.compile(
     r"(?i)error|exception|fail|\bnot\b|no such|missing|unexpected|undefined|^E "
 )
-_MAX_RUN = 40
+_MAX_RUN, _MAX_BLOCK = 40, 40
+_MIN_RATIO = 0.7
 _MAX_FILES, _MAX_EDITED = 3000, 8
 _MAX_CANDIDATES = 8
 
@@ -133,7 +134,10 @@ class _Exchange:
         dot = "" if everywhere or self.is_member or not old.isidentifier() else "."
         more = re.escape(new[len(old) :]) if new.startswith(old) else r"[\w$]"
         end = r"(?![\w$])" if old[-1:].isalnum() or old.endswith("_") else ""
-        word = re.compile(rf"(?<![\w${dot}]){re.escape(old)}{end}(?!{more})")
+        start = rf"(?<![\w${dot}])" if re.match(r"[\w$]", old) else ""
+        if dot:  # at the end of a dotted name in quotes it is no member
+            start = f"(?:{start}|(?<=\\.)(?={old}['\"`]))"
+        word = re.compile(rf"{start}{re.escape(old)}{end}(?!{more})")
         if lines is None:
             return word.sub(lambda _: new, text)
         rows = text.split("\n")
@@ -211,7 +215,8 @@ class _LeftPlace:
             rf"(?m)^[ \t]*(?:(?:from|import|class|def)\b.*\b{re.escape(name)}\b|{re.escape(name)} ?[:=])",
             text,
         )
-        if not (is_module(path) and name.isidentifier()) or is_bound:
+        is_used = re.search(rf"(?<![\w.]){re.escape(name)}(?![\w'\"])", text)
+        if not (is_module(path) and name.isidentifier() and is_used) or is_bound:
             return text
         imports = re.compile(rf"(?m)^from ([\w.]+) import (?:.*[ ,])?{re.escape(name)}(?=[ ,\n]|$)")
         modules = Counter(x[1] for other in self.texts.values() for x in imports.finditer(other))
@@ -241,7 +246,7 @@ def _list_lines_around(path: str, text: str, lines: Collection[int]) -> set[int]
     return {line for one in innermost for line in one}
 
 
-_QUOTED_TEXT = re.compile(r"""['"`]([\w./:-]{2,100})['"`]""")
+_QUOTED_TEXT = re.compile(r"""['"`]([\w./:#-]{2,100})['"`]""")
 
 
 def _list_complaints(output: str) -> list[str]:
@@ -284,11 +289,11 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
         versions = [git.show(at, path, _MAX_BYTES) for at in (next(iter(parents)), sha)]
         old_rows, new_rows = ((x or b"").decode("utf-8", "replace").splitlines() for x in versions)
         for tag, start, stop, first, last in compare_lines(old_rows, new_rows).get_opcodes():
-            if tag == "replace" and stop - start == last - first:
-                for before, after in zip(old_rows[start:stop], new_rows[first:last], strict=True):
-                    pairs = set(_compare_tokens(before, after))
-                    found.update(pairs)
-                    members |= {pair for pair in pairs if f".{pair[0]}" in before}
+            lines = old_rows[start:stop], new_rows[first:last]
+            for before, after in _pair_lines(*lines) if tag == "replace" else ():
+                pairs = {*_compare_tokens(before, after), *_compare_headings(before, after)}
+                found.update(pairs)
+                members |= {pair for pair in pairs if f".{pair[0]}" in before}
     message = set(_WORD.findall(git.message(sha)))
     return [
         _Exchange(
@@ -296,6 +301,24 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
         )
         for pair, number in found.most_common()
     ]
+
+
+def _pair_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The lines that stand for each other: one by one, or each old one with the new one most like it."""
+    if len(old) == len(new):
+        yield from zip(old, new, strict=True)
+    elif max(len(old), len(new)) <= _MAX_BLOCK:
+        for line in old:
+            near = difflib.get_close_matches(line, new, 1, _MIN_RATIO)
+            yield from ((line, other) for other in near)
+
+
+def _compare_headings(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """The anchors of two headings of Markdown."""
+    texts = [re.fullmatch(r"#{1,6}[ \t]+(.{1,200}?)[ \t#]*", line) for line in (before, after)]
+    slugs = [re.sub(r"[^\w -]", "", x[1]).strip().lower().replace(" ", "-") for x in texts if x]
+    if len(slugs) == 2 and slugs[0] != slugs[1]:
+        yield f"#{slugs[0]}", f"#{slugs[1]}"
 
 
 def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
@@ -440,7 +463,7 @@ class _Addition:
 
     def is_named(self, output: str) -> bool:
         """Whether the output has one of its words."""
-        return any(len(word) > 2 and _compile_words([word]).search(output) for word in self.forms)
+        return any(len(x) > 2 and _compile_words([x], before="").search(output) for x in self.forms)
 
     def find_listing(self, path: str, words: Collection[str]) -> _Listing:
         """The form in which a file of these words has most of the siblings."""
@@ -562,10 +585,10 @@ def _write_forms(path: str) -> list[str]:
     ]
 
 
-def _compile_words(words: Collection[str]) -> re.Pattern[str]:
-    """Any of the words where it stands alone, as a whole path or dotted name."""
+def _compile_words(words: Collection[str], before: str = "/") -> re.Pattern[str]:
+    """Any of the words where it stands alone, as a whole path or dotted name; not behind `before` either."""
     either = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-    return re.compile(rf"(?<![\w/-])(?<!\w\.)(?:{either})(?![\w/-])(?!\.\w)")
+    return re.compile(rf"(?<![\w{before}-])(?<!\w\.)(?:{either})(?![\w/-])(?!\.\w)")
 
 
 def _extend_lists(text: str, listing: _Listing, most: int) -> str:

@@ -153,7 +153,9 @@ def find_moved_files(
         alike = [
             new
             for new in sorted(after.keys() - before.keys())
-            if posixpath.splitext(old)[1] == posixpath.splitext(new)[1]
+            # another ending or another name, not both
+            if set(posixpath.splitext(posixpath.basename(old)))
+            & set(posixpath.splitext(posixpath.basename(new)))
             and _is_moved(was, after[new].splitlines())
         ]
         if len(alike) == 1:

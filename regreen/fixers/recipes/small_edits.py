@@ -772,7 +772,13 @@ def _measure_likeness(old: str, new: str) -> float:
 
 def _may_stand_for(old: str, new: str) -> bool:
     """Whether the two are of a kind: a number is no name, and a name no operator."""
-    if len(new) > 120 or not old.strip() or re.search(r"(?:^|\s)--?(?:help|version|h)\b", new):
+    is_sentence = re.search(r"[/#]", old) and re.search(r"\s", new)  # in place of a path
+    if (
+        is_sentence
+        or len(new) > 120
+        or not old.strip()
+        or re.search(r"(?:^|\s)--?(?:help|version|h)\b", new)
+    ):
         return False
     if re.fullmatch(r"[\w-]+\.\w{1,5}", new) and "." not in old:
         return False  # a file's name
