@@ -53,6 +53,16 @@ def test_a_file_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
     assert found.texts == {"Makefile": "all:\n\tpython bin/check_all.py\n"}
 
 
+def test_a_module_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
+    lid = "class Lid:\n    def open(self):\n        return 1\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"src/box/lid.py": lid, "log.json": '{"class": "box.lid.Lid"}\n'})
+    rev = repository.commit("move it", {"src/box/lid.py": None, "src/box/parts/top.py": lid})
+    said = "ValueError: Cannot resolve 'box.lid.Lid': No module named 'box.lid'"
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    assert found[0].texts == {"log.json": '{"class": "box.parts.top.Lid"}\n'}
+
+
 def test_a_folder_that_moved_is_named_where_it_is_now(tmp_path: Path) -> None:
     demo = "print('all')\nprint('is')\nprint('well')\n"
     settings = '[scripts]\n"scripts/*.py" = ["T20"]\n'
@@ -82,6 +92,16 @@ def test_links_follow_a_page_that_moved_and_so_do_its_own(tmp_path: Path) -> Non
         "docs/index.md": "[Use](guide/usage.md) it, and see <https://box.example/usage.md>.\n",
         "docs/guide/usage.md": "[Back](../index.md#top)\n",
     }
+
+
+def test_an_anchor_follows_its_heading_in_a_document_that_is_named(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    link = "First [cool](fire.md#cool-down) it.\n"
+    repository.commit("start", {"docs/fire.md": "## Cool down\n\nSlowly.\n", "docs/index.md": link})
+    rev = repository.commit("say more", {"docs/fire.md": "## Cooling\n\nShut it.\n\nSlowly.\n"})
+    said = "WARNING - 'index.md' has a link 'fire.md#cool-down', but there is not the anchor '#cool-down'"
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
+    assert found[0].texts == {"docs/index.md": "First [cool](fire.md#cooling) it.\n"}
 
 
 def test_a_new_name_is_imported_where_it_is_written(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ _COMPLAINS = re.compile(
 _MAX_RUN, _MAX_BLOCK = 40, 40
 _MIN_RATIO = 0.7
 _MAX_FILES, _MAX_EDITED = 3000, 8
+_MAX_LINES = 100_000
 _MAX_CANDIDATES = 8
 
 
@@ -60,13 +61,21 @@ def fill_left_places(
         places: lines of tracked files that it names.
         is_asserted: a test asks for another value; no test is changed then.
     """
-    arguments = git, rev, base, output, places
+    arguments = git, rev, base, output, {**_find_mentioned_documents(git, rev, output), **places}
     found = [
         *follow_links(git, rev, base, output),
         *repeat_edits(*arguments, is_asserted=is_asserted),
         *add_to_lists(*arguments, is_asserted=is_asserted),
     ]
     return [one for at, one in enumerate(found) if one.texts not in [x.texts for x in found[:at]]]
+
+
+def _find_mentioned_documents(git: Git, rev: str, output: str) -> dict[str, range]:
+    """The documents whose name the complaints quote, with all of their lines."""
+    quoted = set(_QUOTED_TEXT.findall("\n".join(_list_complaints(output))))
+    names = {posixpath.basename(text) for text in quoted}
+    documents = (x.path for x in git.tree(rev) if posixpath.basename(x.path) in names)
+    return {path: range(1, _MAX_LINES) for path in documents if is_document(path)}
 
 
 def repeat_edits(
@@ -284,6 +293,8 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
         (folder, name), (other, same) = posixpath.split(old), posixpath.split(new)
         if name == same and folder and other:
             found[f"{folder}/", f"{other}/"] += 1
+        if is_module(old) and is_module(new):
+            found[_write_dotted(old), _write_dotted(new)] += 1
     members = set(found)
     for path in git.changed_paths(sha)[:_MAX_PATHS] if parents else ():
         versions = [git.show(at, path, _MAX_BYTES) for at in (next(iter(parents)), sha)]
@@ -301,6 +312,11 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
         )
         for pair, number in found.most_common()
     ]
+
+
+def _write_dotted(path: str) -> str:
+    """A module as code names it."""
+    return _write_forms(path.removeprefix("src/"))[2]
 
 
 def _pair_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:

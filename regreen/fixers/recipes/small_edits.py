@@ -772,7 +772,7 @@ def _measure_likeness(old: str, new: str) -> float:
 
 def _may_stand_for(old: str, new: str) -> bool:
     """Whether the two are of a kind: a number is no name, and a name no operator."""
-    is_sentence = re.search(r"[/#]", old) and re.search(r"\s", new)  # in place of a path
+    is_sentence = re.search(r"[/#]", old) and re.search(r"\s|^\d+$", new)  # in place of a path
     if (
         is_sentence
         or len(new) > 120
