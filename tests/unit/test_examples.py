@@ -76,3 +76,36 @@ def test_a_test_that_passes_loses_the_mark_that_it_fails(tmp_path: Path) -> None
     found = drop_strict_xfails(run.stdout, ["test_box.py"], {"test_box.py": text}.get)
     assert found["test_box.py"].count("xfail") == 1
     assert "pytest\n\n\ndef test_mended" in found["test_box.py"]
+
+
+def test_insets_of_an_expectation_are_read_in_time() -> None:
+    said = "Expected:\n" + "        x: 1\n" * 60 + "Received:\n" + "Expected:\n" + " " * 4000 + "\n"
+    assert rewrite_examples(said, ["a.md"], {"a.md": ""}.get) == {}
+
+
+def test_a_mark_of_one_case_or_of_another_class_stays() -> None:
+    text = """import pytest
+
+
+class TestBox:
+    @pytest.mark.xfail
+    def test_lift(self):
+        pass
+
+
+@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.xfail)])
+def test_lift(x):
+    pass
+"""
+    said = "____ TestBox.test_lift ____\n[XPASS(strict)] \nFAILED test_box.py::TestBox::test_lift\n"
+    found = drop_strict_xfails(said, ["test_box.py"], {"test_box.py": text}.get)
+    assert found == {"test_box.py": text.replace("    @pytest.mark.xfail\n", "")}
+
+
+def test_what_may_stand_for_any_text_stays_and_line_ends_stay() -> None:
+    said = (
+        'File "a.md", line 1, in a.md\nFailed example:\n    f()\nExpected:\n    {0}\nGot:\n    2\n'
+    )
+    assert rewrite_examples(said.format("1..."), ["a.md"], {"a.md": ">>> f()\n1...\n"}.get) == {}
+    found = rewrite_examples(said.format("1"), ["a.md"], {"a.md": ">>> f()\r\n1\r\n"}.get)
+    assert found == {"a.md": ">>> f()\r\n2\r\n"}

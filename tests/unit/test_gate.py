@@ -376,6 +376,10 @@ def test_a_refusal_is_not_taken_back_unasked(rung: str) -> None:
         ("shop/old/other.py", ["shop/old/other.py"], True),  # another file
         ("shop/old/windows.py", ["shop/old/windows.py", "shop/windows.py"], True),  # not moved
         ("*", ["shop/old/windows.py"], True),
+        ('shop/old/windows.py", "*', ["shop/old/windows.py"], True),
+        ('shop/windows.py", "*', ["shop/old/windows.py"], True),
+        ("!shop/old/windows.py", ["shop/old/windows.py"], True),
+        ("shop/windows.py", ["shop/old/windows.py"], False),  # nothing changes
     ],
 )
 def test_an_entry_of_what_is_left_out_may_follow_its_file(
@@ -385,4 +389,10 @@ def test_an_entry_of_what_is_left_out_may_follow_its_file(
     settings = change("pyproject.toml", text.format("shop/windows.py"), text.format(omitted))
     report = judge_files([settings], tree=["pyproject.toml", *tree])
     assert any(x.check == "silenced" for x in report.reasons) == denied
-    assert report.verdict != "allow", "a person decides about how tests run"
+    assert denied == (report.verdict == "deny")
+
+
+def test_an_entry_that_comes_into_another_section_follows_no_file() -> None:
+    old = "[mypy-gen.*]\nignore_errors = true\n\n[mypy]\nstrict = true\n"
+    new = "[mypy-gen.*]\n\n[mypy]\nstrict = true\nignore_errors = true\n"
+    assert judge_files([change("mypy.ini", old, new)], tree=["mypy.ini"]).verdict == "deny"

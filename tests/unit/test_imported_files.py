@@ -21,6 +21,11 @@ MODULES = ModuleMap.from_paths(["box/__init__.py", "box/lid.py", "box/parts/__in
         ("from box \\\n    import lid\n", {"box/__init__.py", "box/lid.py"}),
         ("try: import box\nexcept ImportError: box = None\n", {"box/__init__.py"}),
         ("from box import (\n", set()),
+        ("x = 1; from box import lid\n", {"box/__init__.py", "box/lid.py"}),
+        ("try:\n    x = 1\nexcept ImportError: import box.lid\n", {"box/__init__.py", "box/lid.py"}),
+        ("from.parts import bolt\n", {"box/__init__.py", "box/parts/__init__.py", "box/parts/bolt.py"}),
+        ("\x0cimport box.lid\r\n", {"box/__init__.py", "box/lid.py"}),
+        (f"from box import ({', '.join(f'name_{at}' for at in range(1000))}, lid)\n", {"box/__init__.py", "box/lid.py"}),
         ("x = 'import box'\n# import box.lid\n", set()),
     ],
 )  # fmt: skip
@@ -41,5 +46,16 @@ def test_the_lines_say_what_the_whole_tree_says() -> None:
         assert found == set(imported_files(lines, path, modules)), path
 
 
-def test_many_open_imports_are_read_in_time() -> None:
-    assert list(imported_files("from box import (\n" * 20_000, "a.py", MODULES)) == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from box import (\n" * 20_000,
+        "from box import (\n" * 20_000 + ")",
+        "from box import (  # one)\n" * 20_000,
+        "from box import (\n" + "    name,  # what it is\n" * 20_000,
+        "import box \\\n" * 20_000,
+    ],
+)
+def test_imports_without_an_end_are_read_in_time(text: str) -> None:
+    # far below the time limit of a test
+    assert set(imported_files(text, "a.py", MODULES)) <= {"box/__init__.py", "box/lid.py"}

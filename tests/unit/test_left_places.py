@@ -9,6 +9,7 @@ import pytest
 
 from regreen.fixers.ladder import fix_failure
 from regreen.fixers.recipes.left_places import fill_left_places
+from regreen.fixers.recipes.renamed_definitions import follow_change
 from tests.unit.repairs import Repository, job, sandbox_or_skip
 
 LEFT_OUT = {
@@ -257,6 +258,12 @@ LISTS = {
         "ModuleNotFoundError: No module named 'box.web'",
         ("pyproject.toml", 'name = "box"\npackages = ["box", "box.cli"]\n', 'name = "box"\npackages = ["box", "box.cli", "box.web"]\n'),
     ),
+    "a package of the only one": (
+        {"box/__init__.py": "", "box/core.py": ""},
+        {"box/web/__init__.py": "W = 1\n"},
+        "ModuleNotFoundError: No module named 'box.web'",
+        ("pyproject.toml", '[tool]\npackages = ["box"]\n', '[tool]\npackages = ["box", "box.web"]\n'),
+    ),
     "a page in a table of contents": (
         {"docs/intro.md": "", "docs/usage.md": "", "docs/index.rst": ""},
         {"docs/tuning.md": "Tune\n"},
@@ -318,6 +325,108 @@ def test_a_new_file_gets_the_first_lines_that_all_others_have(tmp_path: Path) ->
     found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
     assert found[0].texts == {"box/c.py": f"{head}\nC = 1\n"}
     assert found[0].summary == "wrote the first lines that the files beside it have"
+
+
+@pytest.mark.parametrize(
+    ("first", "after"),
+    [
+        ("#!/bin/sh\n", "#!/bin/sh\n# Copyright The Box Authors\necho c\n"),
+        ("# Copyright The Box Authors\n", None),  # it has them
+    ],
+)
+def test_first_lines_come_below_a_shebang_and_once(
+    tmp_path: Path, first: str, after: str | None
+) -> None:
+    head = "# Copyright The Box Authors\n"
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"a.sh": f"#!/bin/sh\n{head}echo a\n", "b.sh": f"{head}echo b\n"})
+    rev = repository.commit("add it", {"c.sh": f"{first}echo c\n"})
+    found = fill_left_places(
+        repository.open(), rev, None, "c.sh: no licence", {}, is_asserted=False
+    )
+    assert [x.texts for x in found] == ([{"c.sh": after}] if after else [])
+
+
+def test_names_that_are_no_list_of_code_are_not_made_longer(tmp_path: Path) -> None:
+    texts = (
+        "for cli, core in x:\n    pass\n",
+        "def f(cli, core):\n    pass\n",
+        "x = s[cli:core]\n",
+        "x = cli | core\n",
+    )
+    repository = Repository(tmp_path / "repo")
+    code = {f"use{at}.py": text for at, text in enumerate(texts)}
+    repository.commit("start", {"box/cli.py": "", "box/core.py": "", **code})
+    rev = repository.commit("add it", {"box/web.py": "W = 1\n"})
+    said = "box/web.py: it is not there"
+    assert fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from __future__ import annotations\n\nx = wait\n", "from __future__ import annotations\nfrom box import delay\n\nx = delay\n"),
+        ("from os import (\n    path,\n)\n\nx = wait\n", "from box import delay\nfrom os import (\n    path,\n)\n\nx = delay\n"),
+        ("from a import (\n    path,\n)\n\nx = wait\n", "from a import (\n    path,\n)\nfrom box import delay\n\nx = delay\n"),
+        ('"""A use."""\n\nx = wait\n', '"""A use."""\nfrom box import delay\n\nx = delay\n'),
+    ],
+)  # fmt: skip
+def test_an_import_comes_where_the_module_allows_it(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    text = "from box import {0}\n\n{0}()\n"
+    repository.commit("start", {"a.py": text.format("wait"), "use.py": before})
+    rev = repository.commit("name it", {"a.py": text.format("delay")})
+    said = "NameError: name 'wait' is not defined"
+    found = fill_left_places(repository.open(), rev, None, said, {"use.py": {3}}, is_asserted=False)
+    assert {"use.py": after} in [one.texts for one in found]
+
+
+def test_a_word_of_prose_is_no_link(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    there = {
+        "docs/usage.md": "Use\n",
+        "docs/a.md": "1.0 wrote usage.md\n",
+        "docs/changes.md": "(usage.md)\n",
+    }
+    repository.commit("start", there)
+    rev = repository.commit("move it", {"docs/usage.md": None, "docs/guide/usage.md": "Use\n"})
+    said = "the link 'usage.md' is not found"
+    assert fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False) == []
+
+
+def test_a_test_is_not_turned_round_with_a_value(tmp_path: Path) -> None:
+    test = "def test_open():\n    assert is_open() is True\n"
+    repository = Repository(tmp_path / "repo")
+    code = "A = {0}\n\n\nB = {0}\n"
+    repository.commit("start", {"a.py": code.format("True"), "test_a.py": test})
+    rev = repository.commit("Cache what is False", {"a.py": code.format("False")})
+    said = "E   AssertionError: assert False is True"
+    places = {"test_a.py": {2}}
+    assert fill_left_places(repository.open(), rev, None, said, places, is_asserted=True) == []
+
+
+def test_a_file_that_only_shares_its_head_did_not_move(tmp_path: Path) -> None:
+    head = "/* Licence */\n'use strict'\n"
+    repository = Repository(tmp_path / "repo")
+    use = "const auth = require('./lib/auth.js')\n"
+    repository.commit(
+        "start", {"lib/auth.js": f"{head}exports.check = (x) => x.ok\n", "use.js": use}
+    )
+    rev = repository.commit(
+        "change", {"lib/auth.js": None, "lib/noop.js": f"{head}exports.nothing = 1\n"}
+    )
+    said = "Error: Cannot find module './lib/auth.js'"
+    assert follow_change(repository.open(), rev, None, said, {"use.js": {1}}) is None
+
+
+def test_rows_of_blanks_are_read_in_time(tmp_path: Path) -> None:
+    rows = [f"{name}{' ' * 40_000}x" for name in ("cli", "core")]
+    repository = Repository(tmp_path / "repo")
+    repository.commit("start", {"b/cli.py": "", "b/core.py": "", "list.txt": "\n".join(rows)})
+    rev = repository.commit("add it", {"b/web.py": "W = 1\n"})
+    fill_left_places(repository.open(), rev, None, "web is not there", {}, is_asserted=False)
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ def test_package_managers_write_what_is_theirs(
         ("E  AssertionError: value does not match the expected value in snapshot tests/a.txt\nE    (run pytest with --snapshot-update to update snapshots)", 'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS --snapshot-update"'),
         ("E  AssertionError: one.txt differs; run pytest with --update-golden to accept", 'export PYTEST_ADDOPTS="$PYTEST_ADDOPTS --update-golden"'),
         ("E  AssertionError: set UPDATE_EXPECTED=1 to write it anew", "export UPDATE_EXPECTED=1"),
+        ("E  AssertionError: full.txt (GOLDEN=write accepts)", "export GOLDEN=write"),
         ("To accept the new output, re-run test with envvar MY_ACCEPT=1 (it is safe)", "export MY_ACCEPT=1"),
         ("E  AssertionError: Run `REGEN_FIXTURES=yes make test`", "export REGEN_FIXTURES=yes"),
     ],

@@ -5,6 +5,7 @@ No syntax tells such a place. Each edit repeats what the commit, or whoever wrot
 
 from __future__ import annotations
 
+import ast
 import difflib
 import posixpath
 import re
@@ -13,11 +14,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 
 from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_lock_file, is_source, is_test, is_vendored
-from regreen.code.python_calls import is_module
+from regreen.code.python_calls import is_module, parse_python
 from regreen.code.symbols import read_outline
 from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
@@ -30,6 +31,7 @@ _MIN_LINE_RATIO = 0.5
 
 # Words that hyphens join are one, and so are options: `plot-detail` and `show-plot` share no part.
 _TOKEN = re.compile(r"(?:--)?[A-Za-z_$][\w$]*(?:-[A-Za-z_][\w]*)*|\d[\w.]*|[ \t]+|[^\w \t]")
+_PLAIN_WORD = re.compile(r"(?!(?:True|False|None|true|false|null)\b)[A-Za-z_$][\w$]{2,80}")
 _WORD = re.compile(r"--[A-Za-z][\w-]{1,80}|[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
 # Wider than what one line is chosen by: a line too many costs a run, one too few the repair.
 _COMPLAINS = re.compile(
@@ -39,6 +41,8 @@ _MAX_RUN, _MAX_BLOCK = 40, 40
 _MIN_RATIO = 0.7
 _MAX_FILES, _MAX_EDITED = 3000, 8
 _MAX_LINES = 100_000
+_MAX_EXCHANGES, _MAX_QUOTED = 300, 200
+_MIN_MOVED = 0.5  # of the lines, as git finds what was renamed
 _MAX_CANDIDATES = 8
 
 
@@ -95,7 +99,8 @@ def repeat_edits(
     `is_asserted`: a test asks for another value. Then the failure must show both, and no test is changed.
     """
     said = _find_blamed_words(git, rev, output, places)
-    quoted = set(_QUOTED_TEXT.findall("\n".join(_list_complaints(output))))
+    texts_in_quotes = _QUOTED_TEXT.findall("\n".join(_list_complaints(output)))
+    quoted = [*dict.fromkeys(texts_in_quotes)][-_MAX_QUOTED:]
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
         edits = [
             (x, sorted(text for text in quoted if x.write(text, everywhere=True) != text))
@@ -118,6 +123,8 @@ def repeat_edits(
             for changed in changes:
                 if changed and changed not in [x.texts for x in found]:
                     found.append(CompletedChange(commit.sha, changed, words, is_guess=True))
+            if len(found) >= _MAX_CANDIDATES:
+                break
         if found:
             return found[:_MAX_CANDIDATES]
     return []
@@ -127,7 +134,7 @@ def repeat_edits(
 class _Exchange:
     """What a commit wrote in the place of what.
 
-    `is_meant`: it did so more than once, or its message has the new word; `is_member`: behind a dot, once at least.
+    `is_meant`: its message has the new word; `is_member`: behind a dot, once at least.
     """
 
     old: str
@@ -167,17 +174,19 @@ class _LeftPlace:
     def exchange(self, edit: _Exchange, *, is_asserted: bool) -> Iterator[dict[str, str]]:
         """The files with the exchange, likeliest first: those that are named, others one by one, all.
 
-        Of a file that the commit changed itself the named lines alone, then the definitions around them.
+        Of a file that the commit changed itself, and of a test that asserts, the named lines alone, then the definitions
+        around them.
         """
         edited, wider = dict[str, str](), dict[str, str]()
         for path, text in self.texts.items():
             lines = self.places.get(path)
-            is_left = lines is not None or path not in self.own
-            if not (is_left and self._may_change(path, edit, is_asserted=is_asserted)):
+            is_whole = path not in self.own and not (is_asserted and is_test(path))
+            may_change = self._may_change(path, edit, is_asserted=is_asserted)
+            if edit.old not in text or not may_change or (lines is None and not is_whole):
                 continue
-            new = edit.write(text, lines if path in self.own else None)
+            new = edit.write(text, None if is_whole else lines)
             if new != text:
-                edited[path] = self._bring_in(path, new, edit.new)
+                edited[path] = new
             elif lines and (around := _list_lines_around(path, text, lines)):
                 new = edit.write(text, around)
                 wider |= {path: new} if new != text else {}
@@ -186,7 +195,8 @@ class _LeftPlace:
         others = sorted(edited.keys() - named, key=lambda path: (has_outline(path), path))
         scopes = [named, *({path} for path in others), edited.keys()]
         for scope in scopes if len(edited) <= _MAX_EDITED else scopes[:1]:
-            yield {path: edited[path] for path in sorted(scope)}
+            texts = {path: self._bring_in(path, edited[path], edit.new) for path in sorted(scope)}
+            yield texts if len(texts) <= _MAX_EDITED else {}
         yield wider
 
     def exchange_text(
@@ -200,7 +210,8 @@ class _LeftPlace:
         new = edit.write(quoted, everywhere=True)
         edited, single = dict[str, str](), list[dict[str, str]]()
         for path, text in self.texts.items():
-            if quoted in text and self._may_change(path, edit, is_asserted=is_asserted):
+            is_left = not (is_asserted and is_test(path)) and quoted in text
+            if is_left and self._may_change(path, edit, is_asserted=is_asserted):
                 rows = text.split("\n")
                 for at, row in enumerate(rows):
                     line = text_in_quotes.sub(lambda match: match[1] + new + match[1], row)
@@ -213,34 +224,42 @@ class _LeftPlace:
         yield from [*lines, every] if edited.keys() & set(self.own) else [every, *lines]
 
     def _may_change(self, path: str, edit: _Exchange, *, is_asserted: bool) -> bool:
-        is_test_left = is_test(path) and (not is_asserted or edit.is_meant)
-        return is_test_left or (
-            not is_test(path) and (path in self.places or not is_document(path))
-        )
+        """Whether an exchange may be written there: in a test that asserts where the commit says that it is meant."""
+        if is_lock_file(path):
+            return False
+        if is_test(path):
+            return not is_asserted or edit.is_meant
+        return path in self.places or not is_document(path)
 
     def _bring_in(self, path: str, text: str, name: str) -> str:
         """A module that has a new name, with the import of it that other modules have."""
+        word = re.escape(name)
         is_bound = re.search(
-            rf"(?m)^[ \t]*(?:(?:from|import|class|def)\b.*\b{re.escape(name)}\b|{re.escape(name)} ?[:=])",
-            text,
+            rf"(?m)^[ \t]*(?:(?:from|import|class|def)\b.*\b{word}\b|{word} ?[:=])", text
         )
-        is_used = re.search(rf"(?<![\w.]){re.escape(name)}(?![\w'\"])", text)
+        is_used = re.search(rf"(?<![\w.]){word}(?![\w'\"])", text)
         if not (is_module(path) and name.isidentifier() and is_used) or is_bound:
             return text
-        imports = re.compile(rf"(?m)^from ([\w.]+) import (?:.*[ ,])?{re.escape(name)}(?=[ ,\n]|$)")
-        modules = Counter(x[1] for other in self.texts.values() for x in imports.finditer(other))
-        if not (modules := Counter({x: n for x, n in modules.items() if x[0] != "."})):
-            return text
-        line = f"from {modules.most_common(1)[0][0]} import {name}"
-        rows = text.split("\n")
-        tops = [
-            at for at, row in enumerate(rows) if re.match(r"(?:from|import) (?!__future__)", row)
-        ]
-        # in the order of the alphabet where the imports have that
-        at = next(
-            (x for x in tops if rows[x] > line and rows[x][:4] == "from"),
-            tops[-1] + 1 if tops else 0,
+        imports = re.compile(rf"(?m)^from (\w[\w.]*) import (?:.*[ ,])?{word}(?=[ ,\n]|$)")
+        modules = Counter(
+            x[1] for other in self.texts.values() if name in other for x in imports.finditer(other)
         )
+        tree = parse_python(text)
+        if not modules or tree is None:
+            return text
+        rows, line = text.split("\n"), f"from {modules.most_common(1)[0][0]} import {name}"
+        tops = [x for x in tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
+        first = tree.body[0].end_lineno or 0 if ast.get_docstring(tree) is not None else 0
+        at = max([first, *(x.end_lineno or 0 for x in tops)])
+        # in the order of the alphabet where the imports have that
+        later = (
+            x.lineno - 1
+            for x in tops
+            if isinstance(x, ast.ImportFrom)
+            and x.module != "__future__"
+            and rows[x.lineno - 1] > line
+        )
+        at = next(later, at)
         return "\n".join([*rows[:at], line, *rows[at:]])
 
 
@@ -288,7 +307,7 @@ def _is_said(edit: _Exchange, said: Collection[str], *, both: bool) -> bool:
 
 def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Exchange]:
     """What the commit wrote in lines, and named files and their folders, in the place of what, the most frequent first."""
-    found = Counter(find_moved_files(git, sha, parents, lambda _: True))
+    found = Counter(find_moved_files(git, sha, parents, lambda _: True, _MIN_MOVED))
     for old, new in list(found):
         (folder, name), (other, same) = posixpath.split(old), posixpath.split(new)
         if name == same and folder and other:
@@ -305,18 +324,21 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
                 pairs = {*_compare_tokens(before, after), *_compare_headings(before, after)}
                 found.update(pairs)
                 members |= {pair for pair in pairs if f".{pair[0]}" in before}
-    message = set(_WORD.findall(git.message(sha)))
+    message = set(_PLAIN_WORD.findall(git.message(sha)))
     return [
         _Exchange(
-            *pair, number > 1 or not message.isdisjoint(_list_own(*pair[::-1])), pair in members
+            *pair,
+            is_meant=any(len(x) > 3 for x in message & _list_own(*pair[::-1])),
+            is_member=pair in members,
         )
-        for pair, number in found.most_common()
+        for pair, _ in found.most_common(_MAX_EXCHANGES)
     ]
 
 
 def _write_dotted(path: str) -> str:
     """A module as code names it."""
-    return _write_forms(path.removeprefix("src/"))[2]
+    bare = path.removeprefix("src/").removesuffix(f"/{_PACKAGE}").removesuffix(".py")
+    return bare.replace("/", ".")
 
 
 def _pair_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -366,12 +388,14 @@ def _read_sources(git: Git, rev: str) -> dict[str, str]:
 # --- links between files ------------------------------------------------------------------------------------------------
 
 _PATH = re.compile(r"(?<![\w./:@-])(?:\.{1,2}/){0,9}[\w-][\w./-]{0,200}\.\w{1,5}(?![\w/-])")
+_LINK = re.compile(r"""[(<"'`=]$|(?:\]|:): ?$|^[ \t]*[-*]?[ \t]*$""")  # before a path in a document
+_IS_HISTORY = re.compile(r"(?i)(?:.*/)?(?:change|news|history|release)")
 
 
 def follow_links(git: Git, rev: str, base: str | None, output: str) -> list[CompletedChange]:
     """Documents and data with their relative paths of what the newest fitting commit moved, and the moved files with their own."""
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
-        found = find_moved_files(git, commit.sha, commit.parents, lambda _: True)
+        found = find_moved_files(git, commit.sha, commit.parents, lambda _: True, _MIN_MOVED)
         moves = {old: new for old, new in found if posixpath.basename(old) in output}
         if not moves:
             continue
@@ -379,11 +403,17 @@ def follow_links(git: Git, rev: str, base: str | None, output: str) -> list[Comp
         changed = {
             path: new
             for path, text in _read_sources(git, rev).items()
-            if not has_outline(path) and (new := _follow_paths(path, text, moves, before)) != text
+            if not (has_outline(path) or is_lock_file(path) or _IS_HISTORY.match(path))
+            and (new := _follow_paths(path, text, moves, before)) != text
         }
+        named = {x: text for x, text in changed.items() if posixpath.basename(x) in output}
         if changed and len(changed) <= _MAX_EDITED:
             words = ", ".join(f"{old} is {new}" for old, new in sorted(moves.items()))[:140]
-            return [CompletedChange(commit.sha, changed, f"followed links: {words}", is_guess=True)]
+            return [
+                CompletedChange(commit.sha, one, f"followed links: {words}", is_guess=True)
+                for one in (named, changed)
+                if one
+            ]
     return []
 
 
@@ -395,6 +425,9 @@ def _follow_paths(path: str, text: str, moves: Mapping[str, str], before: Collec
         old = posixpath.normpath(posixpath.join(posixpath.dirname(was), match[0]))
         meant = moves.get(old, old)
         here = posixpath.dirname(path)
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()][-100:]
+        if is_document(path) and not _LINK.search(line):
+            return match[0]
         if old not in before or posixpath.normpath(posixpath.join(here, match[0])) == meant:
             return match[0]
         place = posixpath.relpath(meant, here or ".")
@@ -422,7 +455,8 @@ def add_to_lists(
     """
     said = output[-100_000:]
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
-        added = [x for x in _find_additions(git, commit.sha, commit.parents) if x.is_named(said)]
+        named = (x for x in _find_additions(git, commit.sha, commit.parents) if x.is_named(said))
+        added = list(islice(named, _MAX_ADDED))
         texts = _read_sources(git, rev) if added else {}
         found: list[tuple[tuple[bool, float, str], dict[str, str]]] = []
         for path, text in texts.items():
@@ -435,7 +469,8 @@ def add_to_lists(
                 best = one.find_listing(path, words)
                 share = max(share, best.share)
                 variants = [
-                    _extend_lists(x, best, most) for x, most in zip(variants, (9, 1), strict=True)
+                    _extend_lists(x, best, most, is_code=has_outline(path))
+                    for x, most in zip(variants, (9, 1), strict=True)
                 ]
             is_named = path in places or f"/{path}" in f"/{said}"
             found += [
@@ -479,7 +514,10 @@ class _Addition:
 
     def is_named(self, output: str) -> bool:
         """Whether the output has one of its words."""
-        return any(len(x) > 2 and _compile_words([x], before="").search(output) for x in self.forms)
+        return any(
+            len(x) > 2 and x in output and _compile_words([x], before="").search(output)
+            for x in self.forms
+        )
 
     def find_listing(self, path: str, words: Collection[str]) -> _Listing:
         """The form in which a file of these words has most of the siblings."""
@@ -545,10 +583,11 @@ def _find_added_entries(old: list[str], new: list[str]) -> Iterator[tuple[str, s
                 if len(entries) == len(there) + 1 and set(there) < set(entries):
                     yield from ((x, set(there)) for x in set(entries) - set(there))
         elif tag == "insert" and last - first == 1:
-            above = takewhile(
-                bool, (_compare_entries(new[first], x) for x in reversed(new[:first]))
+            higher = reversed(new[max(0, first - _MAX_BESIDE) : first])
+            above = takewhile(bool, (_compare_entries(new[first], x) for x in higher))
+            below = takewhile(
+                bool, (_compare_entries(new[first], x) for x in new[last : last + _MAX_BESIDE])
             )
-            below = takewhile(bool, (_compare_entries(new[first], x) for x in new[last:]))
             pairs = [pair for pair in (*above, *below) if pair]
             if len({word for word, _ in pairs}) == 1:
                 yield pairs[0][0], {other for _, other in pairs}
@@ -572,6 +611,7 @@ def _list_entries(line: str) -> list[str]:
 
 
 _ENTRY = re.compile(r"[\w./-]{2,60}")
+_MAX_BESIDE = 40
 
 
 def _are_siblings(one: str, path: str) -> bool:
@@ -588,17 +628,19 @@ def _are_siblings(one: str, path: str) -> bool:
 
 _PACKAGE = "__init__.py"
 _PATH_WORD = re.compile(r"[\w./-]{2,300}")
-_MAX_LISTED = 300  # entries of one list
+_MAX_LISTED, _MAX_ADDED = 300, 20  # entries of one list; additions of a commit
 
 
 def _write_forms(path: str) -> list[str]:
-    """A file as lists may name it: from each of its folders on, with its ending and without, with slashes and with dots."""
+    """A file as lists may name it: from each of its folders on, with dots and with slashes, with its ending and without.
+
+    A package comes with dots first: where it stands in no folder the others do not tell how they are written.
+    """
     parts = path.removesuffix(f"/{_PACKAGE}").split("/")
     bare = [*parts[:-1], posixpath.splitext(parts[-1])[0]]
-    tails = range(len(parts))
-    return [
-        x for at in tails for x in ("/".join(parts[at:]), "/".join(bare[at:]), ".".join(bare[at:]))
-    ]
+    orders = [[(bare, "."), (parts, "/"), (bare, "/")], [(parts, "/"), (bare, "/"), (bare, ".")]]
+    order = orders[not path.endswith(f"/{_PACKAGE}")]
+    return [joint.join(names[at:]) for at in range(len(parts)) for names, joint in order]
 
 
 def _compile_words(words: Collection[str], before: str = "/") -> re.Pattern[str]:
@@ -607,13 +649,13 @@ def _compile_words(words: Collection[str], before: str = "/") -> re.Pattern[str]
     return re.compile(rf"(?<![\w{before}-])(?<!\w\.)(?:{either})(?![\w/-])(?!\.\w)")
 
 
-def _extend_lists(text: str, listing: _Listing, most: int) -> str:
+def _extend_lists(text: str, listing: _Listing, most: int, *, is_code: bool) -> str:
     """The text with the word in the first lists that have several siblings and not it: lines alike, or entries of a line."""
     if not listing.siblings:
         return text
     entry = _compile_words({*listing.siblings, listing.word})
     lines = text.split("\n")
-    found = [list(entry.finditer(line[:2000])) for line in lines]
+    found = [list(entry.finditer(line)) if len(line) <= _MAX_ROW else [] for line in lines]
     at = 0
     while at < len(lines) and most:
         end = at + 1
@@ -629,7 +671,7 @@ def _extend_lists(text: str, listing: _Listing, most: int) -> str:
             elif _goes_on(lines, found, end):
                 pass
             elif len(held) > 1 or held == listing.siblings:
-                row = _extend_row(lines[end - 1], found[end - 1], listing.word)
+                row = _extend_row(lines[end - 1], found[end - 1], listing.word, is_code=is_code)
                 made = [*lines[at : end - 1], row] if row else None
         if made is not None:
             lines[at:end], found[at:end] = made, [[]] * len(made)
@@ -650,9 +692,9 @@ def _is_same_line(
 ) -> bool:
     """Whether two lines are the same but for the one sibling that each names."""
     bare = [
-        re.sub(r"[\s,]+$", "", _compile_words([found[x][0][0]]).sub("\0", lines[x]))
+        _compile_words([found[x][0][0]]).sub("\0", lines[x]).rstrip(_LINE_END)
         for x in (at, other)
-        if found[x]
+        if found[x] and len(lines[x]) <= _MAX_ROW
     ]
     return len(bare) == 2 and bare[0] == bare[1]
 
@@ -664,15 +706,25 @@ def _extend_lines(rows: Sequence[str], words: Sequence[str], new: str) -> list[s
     line = _compile_words([words[0]]).sub(lambda _: new, like)
     made = [*rows[:at], line, *rows[at:]]
     if at == len(rows):  # an ending that only the last line has, or lacks
-        end = [re.search(r"[\s,]*$", row) for row in (rows[0], rows[-1])]
-        endings = [match[0] if match else "" for match in end]
-        made[-2] = re.sub(r"[\s,]*$", "", made[-2]) + endings[0]
-        made[-1] = re.sub(r"[\s,]*$", "", made[-1]) + endings[1]
+        endings = [row[len(row.rstrip(_LINE_END)) :] for row in (rows[0], rows[-1])]
+        made[-2] = made[-2].rstrip(_LINE_END) + endings[0]
+        made[-1] = made[-1].rstrip(_LINE_END) + endings[1]
     return made
 
 
-def _extend_row(row: str, entries: Sequence[re.Match[str]], new: str) -> str | None:
-    """The line with one entry more; None where what stands between its entries is more than a separator."""
+_LINE_END = " \t\r\n,"
+_MAX_ROW = 2000
+
+
+def _extend_row(
+    row: str, entries: Sequence[re.Match[str]], new: str, *, is_code: bool
+) -> str | None:
+    """The line with one entry more; None where what stands between its entries is more than a separator.
+
+    In code only texts and imported names are entries.
+    """
+    if is_code and not re.search(rf"""import\b|['"`]{re.escape(entries[0][0])}['"`]""", row):
+        return None
     spans = []
     for match in entries:
         quote = row[match.start() - 1 : match.start()]
@@ -681,11 +733,7 @@ def _extend_row(row: str, entries: Sequence[re.Match[str]], new: str) -> str | N
     between = {row[one[1] : two[0]] for one, two in pairwise(spans)}
     is_list = re.search(r"(?:[\[({,]|\bimport)\s*$", row[: spans[0][0]]) is not None
     separator = between.pop() if len(between) == 1 else ", "
-    if (
-        between
-        or not re.fullmatch(r"\s*[,;|:]?\s*", separator)
-        or (len(spans) == 1 and not is_list)
-    ):
+    if between or not re.fullmatch(r"\s*[,;]?\s*", separator) or (len(spans) == 1 and not is_list):
         return None
     words = [match[0] for match in entries]
     at = bisect(words, new) if len(words) > 1 and words == sorted(words) else len(words)
@@ -697,16 +745,23 @@ def _extend_row(row: str, entries: Sequence[re.Match[str]], new: str) -> str | N
 
 
 def _share_first_lines(added: _Addition, texts: Mapping[str, str]) -> str:
-    """The text of an added file with the first lines that all files of its ending share; empty where there are none."""
-    own = texts.get(added.path, "")
+    """The text of an added file with the comments that all files of its ending begin with; empty where there are none."""
+    own = texts.get(added.path, "").split("\n")
     ending = posixpath.splitext(added.path)[1]
     others = [
-        text.split("\n")
+        text.removeprefix("\ufeff").split("\n")
         for path, text in texts.items()
         if path != added.path and path.endswith(ending or "/") and text.strip() and is_source(path)
     ]
-    columns = zip(*others, strict=False) if added.is_file and own and len(others) > 1 else ()
+    starts = [rows[1:] if rows[0].startswith("#!") else rows for rows in others]
+    columns = zip(*starts, strict=False) if added.is_file and len(others) > 1 else ()
     shared = [column[0] for column in takewhile(lambda rows: len({*rows}) == 1, columns)]
-    if not any(map(str.strip, shared)) or own.startswith("\n".join(shared)):
+    head = [*takewhile(lambda row: not row.strip() or _HEAD_LINE.match(row), shared)]
+    is_missing = any(map(str.strip, head)) and not {x for x in head if x.strip()} & set(own[:40])
+    if not is_missing or own[0].startswith(("<?", "\ufeff")):
         return ""
-    return "\n".join([*shared, own])
+    first = int(own[0].startswith("#!"))
+    return "\n".join([*own[:first], *head, *own[first:]])
+
+
+_HEAD_LINE = re.compile(r"\s*(?:#(?!!)|//|/\*|\*|--|;|<!--|from __future__ import )")

@@ -36,8 +36,7 @@ _MAX_COMMITS = 20
 _MAX_PATHS = 50
 _MAX_BYTES = 300_000
 _MIN_RATIO = 0.8
-_MIN_MOVED_RATIO = 0.5  # as git finds what was renamed
-_MIN_LINE_RATIO = 0.5
+_MAX_COMPARED_LINES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,33 +139,37 @@ def follow_moved_scripts(
 
 
 def find_moved_files(
-    git: Git, sha: str, parents: Collection[str], is_meant: Callable[[str], bool] = is_script
+    git: Git,
+    sha: str,
+    parents: Collection[str],
+    is_meant: Callable[[str], bool] = is_script,
+    least: float = _MIN_RATIO,
 ) -> Iterator[tuple[str, str]]:
-    """The files that a commit took from one place and put, half of the lines as they were at least, into a single other."""
+    """The files that a commit took from one place and put into a single other, with this share of their lines at `least`."""
     paths = [x for x in git.changed_paths(sha) if is_meant(x)][:_MAX_PATHS] if parents else []
     before, after = (
         {path: data for path in paths if (data := git.show(at, path, _MAX_BYTES)) is not None}
         for at in (next(iter(parents), sha), sha)
     )
+    came = sorted(after.keys() - before.keys())
     for old in sorted(before.keys() - after.keys()):
-        was = before[old].splitlines()
-        alike = [
-            new
-            for new in sorted(after.keys() - before.keys())
-            # another ending or another name, not both
-            if set(posixpath.splitext(posixpath.basename(old)))
-            & set(posixpath.splitext(posixpath.basename(new)))
-            and _is_moved(was, after[new].splitlines())
-        ]
+        # another ending or another name, not both
+        own = set(posixpath.splitext(posixpath.basename(old)))
+        near = [x for x in came if own & set(posixpath.splitext(posixpath.basename(x))) - {""}]
+        same = [x for x in near if after[x] == before[old]]
+        alike = same or [x for x in near if _is_moved(before[old], after[x], least)]
         if len(alike) == 1:
             yield old, alike[0]
 
 
-def _is_moved(old: Sequence[bytes], new: Sequence[bytes]) -> bool:
-    """Whether half of the lines are the same, at least."""
-    pair = difflib.SequenceMatcher(None, old, new, autojunk=False)
+def _is_moved(old: bytes, new: bytes, least: float) -> bool:
+    """Whether so many lines are the same; none where there are more than can be compared."""
+    was, now = old.splitlines(), new.splitlines()
+    if max(len(was), len(now)) > _MAX_COMPARED_LINES:
+        return False
+    pair = difflib.SequenceMatcher(None, was, now)
     bounds = pair.real_quick_ratio, pair.quick_ratio, pair.ratio  # the last one takes long
-    return all(bound() >= _MIN_MOVED_RATIO for bound in bounds)
+    return all(bound() >= least for bound in bounds)
 
 
 def _follow_moves(path: str, text: str, moves: Mapping[str, str], here: Collection[str]) -> str:

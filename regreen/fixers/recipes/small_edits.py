@@ -209,7 +209,8 @@ class _Suggestions:
         inset = self.row[: len(self.row) - len(self.row.lstrip())]
         for number, (_, line) in enumerate(self.near):
             content = _GUTTER.sub("", line).strip()
-            if content in self.shown or len(content) < 4 or _FOREIGN.match(line):
+            is_shown = content in self.shown or re.sub(r"^\d+\s+", "", content) in self.shown
+            if is_shown or len(content) < 4 or _FOREIGN.match(line):
                 continue
             ratio = difflib.SequenceMatcher(None, bare, content).ratio()
             if ratio > 0.7 and not re.search(self.table["severity"], content):

@@ -376,14 +376,14 @@ class RecipeRung:
     ) -> Iterator[Proposal]:
         """Documents with what their examples print now, and tests without a mark that they outgrew."""
         try:
-            examples = run_in_child(rewrite_examples, case.output, files, read)
             unmarked = run_in_child(drop_strict_xfails, case.output, files, read)
+            if unmarked and not self._found:
+                cause = "a test passes that is marked as one that fails"
+                yield self._make_rename_proposal(case, unmarked, "dropped the mark", cause, None)
+            examples = run_in_child(rewrite_examples, case.output, files, read)
         except AnalysisFailed as error:
             self.troubles.append(f"examples could not be read: {error}")
             return
-        if unmarked and not self._found:
-            cause = "a test passes that is marked as one that fails"
-            yield self._make_rename_proposal(case, unmarked, "dropped the mark", cause, None)
         if examples and not self._found:
             cause = "examples of a document expect what the code does not print"
             patch = _make_patch(case, _encode_texts(examples))

@@ -83,17 +83,24 @@ def _find_lowered_thresholds(file: PatchedFile) -> Iterator[str]:
 
 def _find_ignore_lists(file: PatchedFile, tree: Collection[str]) -> Iterator[str]:
     if file.suffix in {".toml", ".ini", ".cfg"}:
-        removed = [line for _, line in file.removed_lines if _IGNORE_LIST.match(line)]
-        for _, line in file.added_lines:
-            if _IGNORE_LIST.match(line) and not any(_follows_move(x, line, tree) for x in removed):
+        removed = dict(file.removed_lines)
+        for number, line in file.added_lines:
+            is_move = _follows_move(removed.get(number, ""), line, tree)
+            if _IGNORE_LIST.match(line) and not is_move:
                 yield f"leaves something out of the check ({line.strip()[:80]})"
 
 
+_ENTRY_PATH = re.compile(r"[\w./-]+")
+
+
 def _follows_move(before: str, after: str, tree: Collection[str]) -> bool:
-    """Whether two lists differ in files alone that are gone, and are there in another folder under the same name."""
-    old, new = (re.findall(r"[\w./-]+", line) for line in (before, after))
-    moved = [pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]]
-    return len(old) == len(new) and all(
+    """Whether two versions of a line differ in files alone that are gone, and are there in another folder under the same name."""
+    rests = [_ENTRY_PATH.split(line) for line in (before, after)]
+    names = [_ENTRY_PATH.findall(line) for line in (before, after)]
+    if rests[0] != rests[1] or re.search(r"[*?!^]", after):
+        return False
+    moved = [pair for pair in zip(*names, strict=True) if pair[0] != pair[1]]
+    return bool(moved) and all(
         was.rpartition("/")[2] == now.rpartition("/")[2] and was not in tree and now in tree
         for was, now in moved
     )

@@ -235,6 +235,8 @@ def _follow_named_arguments(
                 )
                 if kept < len(order) and by_name.issuperset(order[kept:]):
                     texts = _read_texts(git, rev)
+                    if not _is_only_definition(texts, called):
+                        continue
                     changed = {
                         path: written
                         for path, text in texts.items()
@@ -244,8 +246,21 @@ def _follow_named_arguments(
                     }
                     words = f"{called} takes {', '.join(order[kept:])} by name"
                     if changed:
-                        return CompletedChange(commit.sha, changed, words[:160], is_guess=False)
+                        is_guess = bool(owner) and called == name  # any object may have a method
+                        return CompletedChange(commit.sha, changed, words[:160], is_guess)
     return None
+
+
+def _is_only_definition(texts: Mapping[str, str], name: str) -> bool:
+    """Whether one function or class alone has the name, and no object of Python's own."""
+    found = [
+        key
+        for path, text in texts.items()
+        if is_module(path) and name in text
+        for key in _read_definitions(_parse(text))
+        if key[1] == name
+    ]
+    return len(found) == 1 and name not in _BUILTIN_NAMES
 
 
 def _read_moved_parameters(
@@ -253,13 +268,16 @@ def _read_moved_parameters(
 ) -> tuple[list[str], int, set[str]]:
     """The parameters by position before, how many are so now, and those by name now; of a class its fields."""
     if isinstance(before, FunctionNode) and isinstance(after, FunctionNode):
-        own = int(bool(owner))  # `self` is not written
+        is_static = "staticmethod" in map(ast.unparse, after.decorator_list)
+        own = int(bool(owner) and not is_static)  # `self` is not written
         order = [x.arg for x in (*before.args.posonlyargs, *before.args.args)][own:]
         kept = len(after.args.posonlyargs) + len(after.args.args) - own
         return order, kept, {x.arg for x in after.args.kwonlyargs}
     if isinstance(before, ast.ClassDef) and isinstance(after, ast.ClassDef):
         now, was = (" ".join(map(ast.unparse, x.decorator_list)) for x in (after, before))
-        if "kw_only=True" in now and "kw_only=True" not in was:
+        body = "\n".join(map(ast.unparse, before.body))
+        is_plain = not before.bases and not re.search(r"ClassVar|\binit=False", body)
+        if is_plain and "kw_only=True" in now and "kw_only=True" not in was:
             fields = [x.target for x in before.body if isinstance(x, ast.AnnAssign)]
             order = [x.id for x in fields if isinstance(x, ast.Name)]
             return order, 0, set(order)

@@ -204,20 +204,40 @@ class _UseFinder:
         )
 
 
-_IMPORT_LINE = re.compile(
-    r"""(?mx)^[ \t]* (?: (?:try|else|if\ [^\n:]{1,80}): [ \t]* )?
-    ( from [ \t]+ [\w.]{1,200} [ \t]+ import [ \t]* \( (?:[^()\#]|\#[^\n]*){0,4000}? \)
-    | (?:from|import) [ \t] (?:[^\n\\]|\\\r?\n){1,2000} )"""
-)
+_IMPORT_START = re.compile(r"(?m)(?:^|[:;])[ \t\f]*(?=(?:from[ \t.][ \t]*[\w.]|import[ \t\\]))")
+_MAX_STATEMENT, _MAX_LINES = 100_000, 60  # of a statement; that end in a comment or a backslash
+
+
+def _list_import_texts(text: str) -> Iterator[str]:
+    """The statements that import, as they are written; texts and comments may hold some that are none."""
+    last = text.rfind(")")
+    for match in _IMPORT_START.finditer(text):
+        start = match.end()
+        end = start
+        for _ in range(_MAX_LINES):
+            end = text.find("\n", end + 1)
+            if end < 0 or not text[end - 2 : end].rstrip("\r").endswith("\\"):
+                break
+        end = len(text) if end < 0 else end
+        opening = text.find("(", start, end)
+        if 0 <= opening < last and "#" not in text[start:opening]:
+            end = opening
+            for _ in range(_MAX_LINES):
+                end = text.find(")", end + 1)
+                if end < 0 or "#" not in text[text.rfind("\n", start, end) + 1 : end]:
+                    break
+            end += 1
+        if start < end < start + _MAX_STATEMENT:
+            yield text[start:end]
 
 
 def imported_files(text: str | bytes, path: str, modules: ModuleMap) -> Iterator[str]:
     """The repository's files that a Python file imports, with the packages they stand in.
 
-    Only the lines that import are parsed, one in a docstring among them: a whole file takes ten times as long.
+    Only the statements that import are parsed, one in a docstring among them: a whole file takes ten times as long.
     """
     whole = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    lines = (parse_python(match[1]) for match in _IMPORT_LINE.finditer(whole))
+    lines = map(parse_python, _list_import_texts(whole))
     for node in (node for tree in lines if tree for node in tree.body):
         names: list[str] = []
         if isinstance(node, ast.Import):
