@@ -31,7 +31,7 @@ _MIN_LINE_RATIO = 0.5
 
 # Words that hyphens join are one, and so are options: `plot-detail` and `show-plot` share no part.
 _TOKEN = re.compile(r"(?:--)?[A-Za-z_$][\w$]*(?:-[A-Za-z_][\w]*)*|\d[\w.]*|[ \t]+|[^\w \t]")
-_PLAIN_WORD = re.compile(r"(?!(?:True|False|None|true|false|null)\b)[A-Za-z_$][\w$]{2,80}")
+_VALUES = {"True", "False", "None", "true", "false", "null"}
 _WORD = re.compile(r"--[A-Za-z][\w-]{1,80}|[A-Za-z_$][\w$]{2,80}|\d+(?:\.\d+)+")
 # Wider than what one line is chosen by: a line too many costs a run, one too few the repair.
 _COMPLAINS = re.compile(
@@ -324,7 +324,7 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
                 pairs = {*_compare_tokens(before, after), *_compare_headings(before, after)}
                 found.update(pairs)
                 members |= {pair for pair in pairs if f".{pair[0]}" in before}
-    message = set(_PLAIN_WORD.findall(git.message(sha)))
+    message = set(_WORD.findall(git.message(sha))) - _VALUES
     return [
         _Exchange(
             *pair,
