@@ -32,8 +32,12 @@ def find_setup_inputs(
     script = parse_script(setup)
     if not script.is_plain:
         return ALL_INPUTS
+    is_in_place = IN_PLACE_OR_FAILED in setup
     for command in script.commands:
-        inputs |= _find_command_inputs(command.arguments, paths, read)
+        words = list(command.arguments)
+        if is_in_place and words[:3] == ["uv", "pip", "install"] and words[-1] == ".":
+            words[-1:] = ["-e", "."] if words[-2] not in {"-e", "--editable"} else ["."]
+        inputs |= _find_command_inputs(words, paths, read)
         if inputs.everything:
             return ALL_INPUTS
     return inputs
@@ -87,6 +91,15 @@ WRITE_PINS = (
 )
 
 
+# Lets Python import from `src`, where the project itself is not installed.
+IMPORT_FROM_SRC = 'import os, site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write(os.path.abspath("src"))'
+# Behind the last installation in place of an inferred setup, which began with `set -e`: one that failed may do so only
+# where an earlier one succeeded, else the next has to. So what uv installed before it, for the requirements that it
+# brings along, is no part of the environment.
+UNBUILT_MARK = "/tmp/unbuilt"  # noqa: S108 - in the box: there where the project could not be built at first
+IN_PLACE_OR_FAILED = f" --no-deps -e . || mkdir {UNBUILT_MARK} 2>/dev/null || "
+
+
 # Writes names as constraints that refuse to build these packages.
 WRITE_ONLY_WHEELS = (
     "import sys; rows = [f'--only-binary {name}' for name in sys.argv[2:]]; "
@@ -97,7 +110,7 @@ WRITE_ONLY_WHEELS = (
 def _find_python_inputs(arguments: Sequence[str], read: ReadFile | None) -> SetupInputs:
     if list(arguments[:2]) == ["-c", WRITE_PINS]:
         return SetupInputs(paths=frozenset(arguments[2:3]))
-    if list(arguments[:2]) == ["-c", WRITE_ONLY_WHEELS]:
+    if list(arguments[:2]) in (["-c", WRITE_ONLY_WHEELS], ["-c", IMPORT_FROM_SRC]):
         return NO_INPUTS
     if list(arguments[:2]) == ["setup.py", "develop"]:
         return find_editable_inputs("", read)

@@ -362,6 +362,29 @@ def test_hostile_manifests_name_nothing_for_the_shell(tmp_path: Path) -> None:
             assert word not in environment.setup.value
 
 
+@pytest.mark.parametrize(
+    ("manifest", "is_whole"),
+    [
+        ("from setuptools import setup\nsetup(name='a')\n", False),
+        ("from setuptools import setup, Extension\nsetup(name='a', ext_modules=[])\n", True),
+    ],
+)
+def test_an_old_project_that_is_in_place_at_last_depends_on_its_manifests_alone(
+    tmp_path: Path, manifest: str, *, is_whole: bool
+) -> None:
+    files = {**TEST, "setup.py": manifest, "a.py": "", "pip.txt": ""}
+    first = infer(tmp_path, files, pythons=("3.6",), days=2000)[0]
+    assert first.setup is not None
+    assert re.search(r"uv pip install [^\n]* \. \|\|", first.setup.value), first.setup.value
+    read = {path: text.encode() for path, text in files.items()}.get
+    found = find_setup_inputs(first.setup.value, files, read)
+    assert found.everything == is_whole
+    assert is_whole or (found.includes("setup.py") and not found.includes("a.py"))
+    # a copy that no installation in place replaces is made from the whole tree
+    cut = first.setup.value.rpartition("\n")[0]
+    assert find_setup_inputs(cut, files, read).everything
+
+
 def test_the_guard_judges_an_inferred_setup_like_any_other(tmp_path: Path) -> None:
     files = {**TEST, "pyproject.toml": EXTRAS.replace("freezegun", "freezgun-helper-x")}
     *_, last = infer(tmp_path, files)

@@ -41,7 +41,13 @@ from regreen.packages.popular_names import is_popular
 from regreen.packages.python_version import choose_python_version, convert_poetry_bounds
 from regreen.packages.requirement_file import read_requirement_lines
 from regreen.packages.runner_installs import read_runner_file
-from regreen.packages.setup_command import WRITE_ONLY_WHEELS, WRITE_PINS
+from regreen.packages.setup_command import (
+    IMPORT_FROM_SRC,
+    IN_PLACE_OR_FAILED,
+    UNBUILT_MARK,
+    WRITE_ONLY_WHEELS,
+    WRITE_PINS,
+)
 from regreen.packages.setup_inputs import resolve_path_in_tree
 from regreen.shell.called_scripts import expand_make_rules
 from regreen.shell.parse import find_commands
@@ -91,8 +97,6 @@ _PIP_THAT_GETS_UV = "python -m pip install -q 'pip>=21,<22'"  # an older pip tak
 NOT_INSTALLED = (
     "not installed: "  # what a setup prints before a requirement that it goes on without
 )
-_IMPORT_FROM_SRC = """python -c 'import os, site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write(os.path.abspath("src"))'"""
-_UNBUILT = "/tmp/unbuilt"  # noqa: S108 - in the box: there where the project could not be built at first
 _WHEELS = "/tmp/wheels.txt"  # noqa: S108 - in the box
 # The newest version that a box's own repository is tagged with, by `runs/test_runs.py`.
 _PRETENDED_VERSION = "999.0.0"
@@ -424,7 +428,7 @@ def infer_python_setups(
         # `mkdir` fails where the mark is there; the reader of setups knows it, and not every test of a shell
         again = PIP_INSTALL if by_pip else in_place.as_of_day
         build = f"{get_tools}; {PIP_INSTALL} --no-build-isolation -e ."
-        lines.append(f"{again} --no-deps -e . || mkdir {_UNBUILT} 2>/dev/null || {{ {build}; }}")
+        lines.append(f"{again}{IN_PLACE_OR_FAILED}{{ {build}; }}")
         places = _list_source_places(project.requirements, project.place)
         for lock in filter(files.paths.__contains__, _load_knowledge().pinning_locks):
             pinned = [*start, *_lines_that_pin_versions(lock), *lines]
@@ -433,7 +437,7 @@ def infer_python_setups(
     wanted = (*project.own, *project.requirements)
     lines = [*start, *_requirement_lines(wanted, install)]
     if any(path.startswith("src/") and path.endswith("/__init__.py") for path in files.paths):
-        lines.append(_IMPORT_FROM_SRC)
+        lines.append(f"python -c '{IMPORT_FROM_SRC}'")
     yield Inferred("\n".join(lines), _list_source_places(wanted, "") or asks)
 
 
@@ -520,7 +524,7 @@ def _install_project(
     """
     own = [word for word, _ in project.own]
     before_pip = f"{_make_install_line(own, install).rstrip(';')}; " if own else ""
-    pip = f"{PIP_INSTALL} -e . || mkdir -p {_UNBUILT}"
+    pip = f"{PIP_INSTALL} -e . || mkdir -p {UNBUILT_MARK}"
     extras = f"[{','.join(project.extras)}]" if project.extras else ""
     place = shlex.quote(f".{extras}")
     note = f"{shlex.join(['echo', f'{NOT_INSTALLED}.{extras}'])}; " if extras else ""
