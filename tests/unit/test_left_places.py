@@ -19,6 +19,7 @@ LEFT_OUT = {
     "a field of a template": ('put(mail=1)\n', 'put(address=1)\n', "note.txt", "To {mail}\n", "To {address}\n", "KeyError: 'mail'", None),
     "a name of two words": ('url("plot-detail")\n', 'url("show-plot")\n', "page.html", "<a href={{ url 'plot-detail' }}>plot</a>\n", "<a href={{ url 'show-plot' }}>plot</a>\n", "NoReverseMatch: 'plot-detail' is not found", None),
     "a function, and no member of its name": ("import { length } from './b.js'\nlength(x)\n", "import { distance } from './b.js'\ndistance(x)\n", "c.js", "length(x.length)\n", "distance(x.length)\n", "SyntaxError: './b.js' does not provide an export named 'length'", None),
+    "a word with more behind it": ("with pytest.raises(KeyError):\n", 'with pytest.raises(Unknown, match="zoo: not one of bot, geo, or of another"):\n', "b.py", "with pytest.raises(KeyError):\n    use()\nclass Unknown: pass\n", "with pytest.raises(Unknown):\n    use()\nclass Unknown: pass\n", "E   box.Unknown: not found", {1}),
     "a name in a dotted text": ("from b import send\nsend(x)\n", "from b import deliver\ndeliver(x)\n", "c.py", "@patch('a.send')\ndef f(x):\n    x.send()\n", "@patch('a.deliver')\ndef f(x):\n    x.send()\n", "AttributeError: 'a' does not have the attribute 'send'", {1}),
     "an anchor of a heading": ("## Cool down slowly\n", "## Cooling\n", "c.rst.txt", "see `a.md#cool-down-slowly`\n", "see `a.md#cooling`\n", "the link 'a.md#cool-down-slowly' has an anchor that is not there", None),
     "a line that became two": ("a = 1\npath('loans/', name='loan-list'),\n", "a = 1\npath('loans/', name='loans'),\npath('returns/', name='returns'),\n", "c.html", "{% url 'loan-list' %}\n", "{% url 'loans' %}\n", "NoReverseMatch: Reverse for 'loan-list' not found", None),
@@ -261,7 +262,7 @@ LISTS = {
     "a package of the only one": (
         {"box/__init__.py": "", "box/core.py": ""},
         {"box/web/__init__.py": "W = 1\n"},
-        "ModuleNotFoundError: No module named 'box.web'",
+        "box/web/__init__.py is not in the wheel",
         ("pyproject.toml", '[tool]\npackages = ["box"]\n', '[tool]\npackages = ["box", "box.web"]\n'),
     ),
     "a page in a table of contents": (

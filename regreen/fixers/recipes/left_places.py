@@ -39,6 +39,7 @@ _COMPLAINS = re.compile(
 )
 _MAX_RUN, _MAX_BLOCK = 40, 40
 _MIN_RATIO = 0.7
+_MIN_BEGINNING = 4  # tokens
 _MAX_FILES, _MAX_EDITED = 3000, 8
 _MAX_LINES = 100_000
 _MAX_EXCHANGES, _MAX_QUOTED = 300, 200
@@ -364,6 +365,11 @@ def _compare_tokens(before: str, after: str) -> Iterator[tuple[str, str]]:
     old, new = (_TOKEN.findall(line[:500]) for line in (before, after))
     pairs = difflib.SequenceMatcher(None, old, new, autojunk=False)
     if pairs.ratio() < _MIN_LINE_RATIO:
+        # another word behind the same beginning, and more behind it
+        same = len([*takewhile(lambda two: two[0] == two[1], zip(old, new, strict=False))])
+        words = old[same : same + 1], new[same : same + 1]
+        if same > _MIN_BEGINNING and all(map(_WORD.fullmatch, words[0] + words[1])):
+            yield from zip(*words, strict=False)
         return
     for tag, start, stop, first, last in pairs.get_opcodes():
         shift = int(tag in {"delete", "insert"} and start > 0 and first > 0)
@@ -515,7 +521,7 @@ class _Addition:
     def is_named(self, output: str) -> bool:
         """Whether the output has one of its words."""
         return any(
-            len(x) > 2 and x in output and _compile_words([x], before="").search(output)
+            len(x) > 2 and x in output and _compile_words([x], beside="").search(output)
             for x in self.forms
         )
 
@@ -643,10 +649,10 @@ def _write_forms(path: str) -> list[str]:
     return [joint.join(names[at:]) for at in range(len(parts)) for names, joint in order]
 
 
-def _compile_words(words: Collection[str], before: str = "/") -> re.Pattern[str]:
-    """Any of the words where it stands alone, as a whole path or dotted name; not behind `before` either."""
+def _compile_words(words: Collection[str], beside: str = "/") -> re.Pattern[str]:
+    """Any of the words where it stands alone, as a whole path or dotted name; not `beside` these characters either."""
     either = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-    return re.compile(rf"(?<![\w{before}-])(?<!\w\.)(?:{either})(?![\w/-])(?!\.\w)")
+    return re.compile(rf"(?<![\w{beside}-])(?<!\w\.)(?:{either})(?![\w{beside}-])(?!\.\w)")
 
 
 def _extend_lists(text: str, listing: _Listing, most: int, *, is_code: bool) -> str:
