@@ -1121,7 +1121,7 @@ MYPY_IGNORE = Shape(
 
 
 def clearance(depth: float, draught: float, swell: float = 0.0) -> float:
-    """Give the water under the keel in the trough of a swell."""
+    """Give the water under the keel in the basin of a swell."""
     return depth - draught - swell / 2
 ''',
         "tests/test_ferry.py": swap(
