@@ -20,7 +20,7 @@ from regreen.packages.setup_inputs import (
     compile_patterns,
     find_editable_inputs,
 )
-from regreen.shell.parse import parse_script
+from regreen.shell.parse import ShellCommand, parse_script
 from regreen.shell.tools import resolve_module_program, split_wrappers
 
 
@@ -32,15 +32,41 @@ def find_setup_inputs(
     script = parse_script(setup)
     if not script.is_plain:
         return ALL_INPUTS
-    is_in_place = IN_PLACE_OR_FAILED in setup
+    is_in_place = _ends_in_place(setup, script.commands) and not _imports_tree(paths, read)
     for command in script.commands:
         words = list(command.arguments)
-        if is_in_place and words[:3] == ["uv", "pip", "install"] and words[-1] == ".":
-            words[-1:] = ["-e", "."] if words[-2] not in {"-e", "--editable"} else ["."]
+        if is_in_place and words[:3] == ["uv", "pip", "install"]:
+            extras = re.fullmatch(r"\.(?:\[[\w,.-]{1,200}\])?", words[-1])
+            if extras and words[-2] not in {"-e", "--editable"}:
+                words[-1:] = ["-e", "."]
         inputs |= _find_command_inputs(words, paths, read)
         if inputs.everything:
             return ALL_INPUTS
     return inputs
+
+
+def _ends_in_place(setup: str, commands: Sequence[ShellCommand]) -> bool:
+    """Whether a setup is an inferred one that ends with the project in place, or fails."""
+    calls = [list(command.arguments) for command in commands]
+    marks = [at for at, call in enumerate(calls) if call == ["mkdir", UNBUILT_MARK]]
+    return (
+        IN_PLACE_OR_FAILED in setup
+        and calls[0] == ["set", "-e"]
+        and len(marks) == 1
+        and calls[marks[0] - 1][-3:] == ["--no-deps", "-e", "."]
+        and calls[-1][-2:] == ["-e", "."]
+    )
+
+
+def _imports_tree(paths: Collection[str], read: ReadFile | None) -> bool:
+    """Whether `setup.py` imports or runs other files of the tree, which may decide what is installed."""
+    text = (read("setup.py") or b"").decode("utf-8", "replace") if read else ""
+    names = set(re.findall(r"(?m)^[ \t]*(?:from|import)[ \t]+(\w{1,100})", text))
+    own = {path.split("/")[0].removesuffix(".py") for path in paths if path.endswith(".py")}
+    return (
+        bool(names & (own - {"setup"}))
+        or re.search(r"\brunpy\b|import_module|__import__", text) is not None
+    )
 
 
 def _find_command_inputs(

@@ -24,6 +24,8 @@ MODULES = ModuleMap.from_paths(["box/__init__.py", "box/lid.py", "box/parts/__in
         ("x = 1; from box import lid\n", {"box/__init__.py", "box/lid.py"}),
         ("try:\n    x = 1\nexcept ImportError: import box.lid\n", {"box/__init__.py", "box/lid.py"}),
         ("from.parts import bolt\n", {"box/__init__.py", "box/parts/__init__.py", "box/parts/bolt.py"}),
+        ("\ufeffimport box.lid\n", {"box/__init__.py", "box/lid.py"}),
+        ("import os; import box.lid; x = 1\n", {"box/__init__.py", "box/lid.py"}),
         ("\x0cimport box.lid\r\n", {"box/__init__.py", "box/lid.py"}),
         (f"from box import ({', '.join(f'name_{at}' for at in range(1000))}, lid)\n", {"box/__init__.py", "box/lid.py"}),
         ("x = 'import box'\n# import box.lid\n", set()),
@@ -54,6 +56,7 @@ def test_the_lines_say_what_the_whole_tree_says() -> None:
         "from box import (  # one)\n" * 20_000,
         "from box import (\n" + "    name,  # what it is\n" * 20_000,
         "import box \\\n" * 20_000,
+        "import box;" * 20_000,
     ],
 )
 def test_imports_without_an_end_are_read_in_time(text: str) -> None:

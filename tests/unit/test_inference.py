@@ -366,23 +366,35 @@ def test_hostile_manifests_name_nothing_for_the_shell(tmp_path: Path) -> None:
     ("manifest", "is_whole"),
     [
         ("from setuptools import setup\nsetup(name='a')\n", False),
+        (
+            "from setuptools import setup\nsetup(name='a', extras_require={'test': ['click']})\n",
+            False,
+        ),
         ("from setuptools import setup, Extension\nsetup(name='a', ext_modules=[])\n", True),
+        ("from setuptools import setup\nimport tools.gen\nsetup(name='a')\n", True),
     ],
 )
 def test_an_old_project_that_is_in_place_at_last_depends_on_its_manifests_alone(
     tmp_path: Path, manifest: str, *, is_whole: bool
 ) -> None:
-    files = {**TEST, "setup.py": manifest, "a.py": "", "pip.txt": ""}
+    files = {**TEST, "setup.py": manifest, "a.py": "", "tools/gen.py": ""}
     first = infer(tmp_path, files, pythons=("3.6",), days=2000)[0]
     assert first.setup is not None
-    assert re.search(r"uv pip install [^\n]* \. \|\|", first.setup.value), first.setup.value
+    setup = first.setup.value
+    assert re.search(r"uv pip install [^\n]* '?\.(\[test\]')? \|\|", setup), setup
     read = {path: text.encode() for path, text in files.items()}.get
-    found = find_setup_inputs(first.setup.value, files, read)
+    found = find_setup_inputs(setup, files, read)
     assert found.everything == is_whole
     assert is_whole or (found.includes("setup.py") and not found.includes("a.py"))
-    # a copy that no installation in place replaces is made from the whole tree
-    cut = first.setup.value.rpartition("\n")[0]
-    assert find_setup_inputs(cut, files, read).everything
+    # a copy that no installation in place replaces is made from the whole tree, whatever a comment says
+    cut, _, last = setup.rpartition("\n")
+    for other in (
+        cut,
+        f"{cut}\n# {last}",
+        f"{cut}\necho '{last}'",
+        setup.replace("set -e", "true", 1),
+    ):
+        assert find_setup_inputs(other, files, read).everything
 
 
 def test_the_guard_judges_an_inferred_setup_like_any_other(tmp_path: Path) -> None:

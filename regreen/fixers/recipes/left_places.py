@@ -18,7 +18,7 @@ from itertools import islice, pairwise, takewhile
 
 from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_lock_file, is_source, is_test, is_vendored
-from regreen.code.python_calls import is_module, parse_python
+from regreen.code.python_calls import FunctionNode, is_module, parse_python
 from regreen.code.symbols import read_outline
 from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
@@ -207,22 +207,29 @@ class _LeftPlace:
 
         Of a file that the commit changed itself it left some lines on purpose: these come line by line first.
         """
-        text_in_quotes = re.compile(rf"""(['"`]){re.escape(quoted)}\1""")
         new = edit.write(quoted, everywhere=True)
-        edited, single = dict[str, str](), list[dict[str, str]]()
+        if not _PLAIN_TEXT.fullmatch(new):
+            return
+        in_quotes = re.compile(rf"""(['"`]){re.escape(quoted)}\1""")
+        spots: list[tuple[str, int, str]] = []
         for path, text in self.texts.items():
-            is_left = not (is_asserted and is_test(path)) and quoted in text
-            if is_left and self._may_change(path, edit, is_asserted=is_asserted):
-                rows = text.split("\n")
-                for at, row in enumerate(rows):
-                    line = text_in_quotes.sub(lambda match: match[1] + new + match[1], row)
-                    if line != row:
-                        single.append({path: "\n".join([*rows[:at], line, *rows[at + 1 :]])})
-                whole = text_in_quotes.sub(lambda match: match[1] + new + match[1], text)
-                edited |= {path: whole} if whole != text else {}
-        every = edited if len(edited) <= _MAX_EDITED else {}
-        lines = single if 1 < len(single) <= _MAX_EDITED else []
-        yield from [*lines, every] if edited.keys() & set(self.own) else [every, *lines]
+            is_left = quoted in text and not (is_asserted and is_test(path))
+            if not (is_left and self._may_change(path, edit, is_asserted=is_asserted)):
+                continue
+            for at, row in enumerate(text.split("\n")):
+                line = in_quotes.sub(lambda match: match[1] + new + match[1], row)
+                if line != row:
+                    spots.append((path, at, line))
+                if len(spots) > _MAX_SPOTS:
+                    return
+        paths = {path for path, *_ in spots}
+        every = [spots] if len(paths) <= _MAX_EDITED else []
+        each = [[spot] for spot in spots] if 1 < len(spots) <= _MAX_EDITED else []
+        for some in [*each, *every] if paths & set(self.own) else [*every, *each]:
+            rows = {path: self.texts[path].split("\n") for path, *_ in some}
+            for path, at, line in some:
+                rows[path][at] = line
+            yield {path: "\n".join(lines) for path, lines in rows.items()}
 
     def _may_change(self, path: str, edit: _Exchange, *, is_asserted: bool) -> bool:
         """Whether an exchange may be written there: in a test that asserts where the commit says that it is meant."""
@@ -234,21 +241,18 @@ class _LeftPlace:
 
     def _bring_in(self, path: str, text: str, name: str) -> str:
         """A module that has a new name, with the import of it that other modules have."""
-        word = re.escape(name)
-        is_bound = re.search(
-            rf"(?m)^[ \t]*(?:(?:from|import|class|def)\b.*\b{word}\b|{word} ?[:=])", text
-        )
-        is_used = re.search(rf"(?<![\w.]){word}(?![\w'\"])", text)
-        if not (is_module(path) and name.isidentifier() and is_used) or is_bound:
+        tree = parse_python(text) if is_module(path) and name.isidentifier() else None
+        if tree is None or not _uses_unbound(tree, name):
             return text
+        word = re.escape(name)
         imports = re.compile(rf"(?m)^from (\w[\w.]*) import (?:.*[ ,])?{word}(?=[ ,\n]|$)")
         modules = Counter(
             x[1] for other in self.texts.values() if name in other for x in imports.finditer(other)
         )
-        tree = parse_python(text)
-        if not modules or tree is None:
+        if not modules:
             return text
-        rows, line = text.split("\n"), f"from {modules.most_common(1)[0][0]} import {name}"
+        tail = "\r" if "\r\n" in text else ""
+        rows, line = text.split("\n"), f"from {modules.most_common(1)[0][0]} import {name}{tail}"
         tops = [x for x in tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
         first = tree.body[0].end_lineno or 0 if ast.get_docstring(tree) is not None else 0
         at = max([first, *(x.end_lineno or 0 for x in tops)])
@@ -264,6 +268,22 @@ class _LeftPlace:
         return "\n".join([*rows[:at], line, *rows[at:]])
 
 
+def _uses_unbound(tree: ast.Module, name: str) -> bool:
+    """Whether a module reads a name that nothing in it binds."""
+    reads = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name:
+            if not isinstance(node.ctx, ast.Load):
+                return False
+            reads = True
+        own = getattr(node, "asname", None) or getattr(node, "arg", None)
+        if isinstance(node, ast.arg | ast.alias) and (own or getattr(node, "name", "")) == name:
+            return False
+        if isinstance(node, FunctionNode | ast.ClassDef) and node.name == name:
+            return False
+    return reads
+
+
 def _list_lines_around(path: str, text: str, lines: Collection[int]) -> set[int]:
     """The lines of the functions and classes that begin at, or hold, one of these."""
     around = [
@@ -276,6 +296,8 @@ def _list_lines_around(path: str, text: str, lines: Collection[int]) -> set[int]
 
 
 _QUOTED_TEXT = re.compile(r"""['"`]([\w./:#-]{2,100})['"`]""")
+_PLAIN_TEXT = re.compile(r"[\w./:#-]{1,200}")
+_MAX_SPOTS = 200
 
 
 def _list_complaints(output: str) -> list[str]:
@@ -322,7 +344,8 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
         for tag, start, stop, first, last in compare_lines(old_rows, new_rows).get_opcodes():
             lines = old_rows[start:stop], new_rows[first:last]
             for before, after in _pair_lines(*lines) if tag == "replace" else ():
-                pairs = {*_compare_tokens(before, after), *_compare_headings(before, after)}
+                pairs = set(_compare_tokens(before, after))
+                pairs |= set(_compare_headings(before, after) if is_document(path) else ())
                 found.update(pairs)
                 members |= {pair for pair in pairs if f".{pair[0]}" in before}
     message = set(_WORD.findall(git.message(sha))) - _VALUES
@@ -354,8 +377,11 @@ def _pair_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, s
 
 def _compare_headings(before: str, after: str) -> Iterator[tuple[str, str]]:
     """The anchors of two headings of Markdown."""
-    texts = [re.fullmatch(r"#{1,6}[ \t]+(.{1,200}?)[ \t#]*", line) for line in (before, after)]
-    slugs = [re.sub(r"[^\w -]", "", x[1]).strip().lower().replace(" ", "-") for x in texts if x]
+    slugs = [
+        re.sub(r"[^\w -]", "", line[:500].strip("# \t")).strip().lower().replace(" ", "-")
+        for line in (before, after)
+        if re.match(r"#{1,6}[ \t]", line)
+    ]
     if len(slugs) == 2 and slugs[0] != slugs[1]:
         yield f"#{slugs[0]}", f"#{slugs[1]}"
 
@@ -431,7 +457,7 @@ def _follow_paths(path: str, text: str, moves: Mapping[str, str], before: Collec
         old = posixpath.normpath(posixpath.join(posixpath.dirname(was), match[0]))
         meant = moves.get(old, old)
         here = posixpath.dirname(path)
-        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()][-100:]
+        line = text[max(0, match.start() - 100) : match.start()].rpartition("\n")[2]
         if is_document(path) and not _LINK.search(line):
             return match[0]
         if old not in before or posixpath.normpath(posixpath.join(here, match[0])) == meant:
@@ -752,12 +778,13 @@ def _extend_row(
 
 def _share_first_lines(added: _Addition, texts: Mapping[str, str]) -> str:
     """The text of an added file with the comments that all files of its ending begin with; empty where there are none."""
-    own = texts.get(added.path, "").split("\n")
+    text = texts.get(added.path, "")
+    own = text.replace("\r\n", "\n").split("\n")
     ending = posixpath.splitext(added.path)[1]
     others = [
-        text.removeprefix("\ufeff").split("\n")
-        for path, text in texts.items()
-        if path != added.path and path.endswith(ending or "/") and text.strip() and is_source(path)
+        other.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        for path, other in texts.items()
+        if path != added.path and path.endswith(ending or "/") and other.strip() and is_source(path)
     ]
     starts = [rows[1:] if rows[0].startswith("#!") else rows for rows in others]
     columns = zip(*starts, strict=False) if added.is_file and len(others) > 1 else ()
@@ -767,7 +794,8 @@ def _share_first_lines(added: _Addition, texts: Mapping[str, str]) -> str:
     if not is_missing or own[0].startswith(("<?", "\ufeff")):
         return ""
     first = int(own[0].startswith("#!"))
-    return "\n".join([*own[:first], *head, *own[first:]])
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    return line_end.join([*own[:first], *head, *own[first:]])
 
 
 _HEAD_LINE = re.compile(r"\s*(?:#(?!!)|//|/\*|\*|--|;|<!--|from __future__ import )")

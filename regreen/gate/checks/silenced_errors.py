@@ -56,6 +56,15 @@ def check_silenced_errors(
         level: ReasonLevel = certain if is_all else "needs_human"
         tail = ", and does nothing else" if is_all else ""
         lines = [(what, level) for what in silenced] + [(what, certain) for what in thresholds]
+        moved = [
+            x for at, line in file.added_lines for x in _find_moved_entries(file, at, line, tree)
+        ]
+        reasons += [
+            CheckReason(
+                "silenced", f"{file.path}: what is left out follows a file ({x})", "needs_human"
+            )
+            for x in moved
+        ]
         reasons += [
             CheckReason("silenced", f"{file.path}: {what}{tail}", weight) for what, weight in lines
         ]
@@ -83,9 +92,8 @@ def _find_lowered_thresholds(file: PatchedFile) -> Iterator[str]:
 
 def _find_ignore_lists(file: PatchedFile, tree: Collection[str]) -> Iterator[str]:
     if file.suffix in {".toml", ".ini", ".cfg"}:
-        removed = dict(file.removed_lines)
         for number, line in file.added_lines:
-            is_move = _follows_move(removed.get(number, ""), line, tree)
+            is_move = _find_moved_entries(file, number, line, tree)
             if _IGNORE_LIST.match(line) and not is_move:
                 yield f"leaves something out of the check ({line.strip()[:80]})"
 
@@ -93,17 +101,22 @@ def _find_ignore_lists(file: PatchedFile, tree: Collection[str]) -> Iterator[str
 _ENTRY_PATH = re.compile(r"[\w./-]+")
 
 
-def _follows_move(before: str, after: str, tree: Collection[str]) -> bool:
-    """Whether two versions of a line differ in files alone that are gone, and are there in another folder under the same name."""
+def _find_moved_entries(
+    file: PatchedFile, number: int, after: str, tree: Collection[str]
+) -> list[str]:
+    """The entries in which a line differs from the one before it, if all name files that are gone, and that are there in another folder under a name that no other file has."""
+    before = dict(file.removed_lines).get(number, "")
     rests = [_ENTRY_PATH.split(line) for line in (before, after)]
     names = [_ENTRY_PATH.findall(line) for line in (before, after)]
-    if rests[0] != rests[1] or re.search(r"[*?!^]", after):
-        return False
+    if rests[0] != rests[1] or re.search(r"[*?!^]", after) or not _IGNORE_LIST.match(after):
+        return []
     moved = [pair for pair in zip(*names, strict=True) if pair[0] != pair[1]]
-    return bool(moved) and all(
-        was.rpartition("/")[2] == now.rpartition("/")[2] and was not in tree and now in tree
+    is_move = all(
+        was.strip("./") not in tree
+        and [x for x in tree if x.rpartition("/")[2] == was.rpartition("/")[2]] == [now]
         for was, now in moved
     )
+    return [f"{was} is {now}" for was, now in moved] if is_move else []
 
 
 def _find_swallowed_errors(file: PatchedFile, kinds: Sequence[str]) -> Iterator[str]:

@@ -220,11 +220,11 @@ def _follow_named_arguments(
     said = [x.groups() for x in _TOO_MANY.finditer(output[-200_000:])]
     names = {word for groups in said for word in groups if word} - {"__init__"}
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:] if names else ()):
-        for path in git.changed_paths(commit.sha)[:_MAX_PATHS] if commit.parents else ():
-            versions = (git.show(at, path, _MAX_CHARS) for at in (commit.parents[0], commit.sha))
+        for home in git.changed_paths(commit.sha)[:_MAX_PATHS] if commit.parents else ():
+            versions = (git.show(at, home, _MAX_CHARS) for at in (commit.parents[0], commit.sha))
             old, new = (
                 _read_definitions(_parse((data or b"").decode("utf-8", "replace")))
-                for data in (versions if is_module(path) else (None, None))
+                for data in (versions if is_module(home) else (None, None))
             )
             for owner, name in old.keys() & new.keys():
                 called = owner if name == "__init__" else name
@@ -242,12 +242,17 @@ def _follow_named_arguments(
                         for path, text in texts.items()
                         if is_module(path)
                         and called in text
-                        and (written := _name_arguments(text, called, order, kept)) != text
+                        and (
+                            written := _NamedArguments(
+                                called, order, kept, {_stem(home), owner}
+                            ).write(text)
+                        )
+                        != text
                     }
                     words = f"{called} takes {', '.join(order[kept:])} by name"
                     if changed:
-                        is_guess = bool(owner) and called == name  # any object may have a method
-                        return CompletedChange(commit.sha, changed, words[:160], is_guess)
+                        # an object of another package may have the name too
+                        return CompletedChange(commit.sha, changed, words[:160], is_guess=True)
     return None
 
 
@@ -284,22 +289,67 @@ def _read_moved_parameters(
     return [], 0, set()
 
 
-def _name_arguments(text: str, called: str, order: Sequence[str], kept: int) -> str:
-    """The text with the names of arguments before those behind the first `kept` of each call."""
-    data = text.encode("utf-8", "surrogateescape")
-    starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
-    spots = [
-        (starts[argument.lineno - 1] + argument.col_offset, name)
-        for node in ast.walk(_parse(text))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] == called
-        and not any(isinstance(x, ast.Starred) for x in node.args)
-        and kept < len(node.args) <= len(order)
-        for argument, name in zip(node.args[kept:], order[kept:], strict=False)
-    ]
-    for at, name in sorted(spots, reverse=True):
-        data = data[:at] + f"{name}=".encode() + data[at:]
-    return data.decode("utf-8", "surrogateescape")
+def _stem(path: str) -> str:
+    """The last part of a module's name."""
+    return path.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedArguments:
+    """Gives names to the arguments behind the first `kept` of the calls of a function.
+
+    A bare name has to be defined or imported in the file; a dotted one follows one of `owners`, its module or class,
+    or is a method.
+    """
+
+    called: str
+    order: Sequence[str]
+    kept: int
+    owners: Collection[str]
+
+    def write(self, text: str) -> str:
+        """The text with the names; as it was where that would be no Python."""
+        data = text.encode("utf-8", "surrogateescape")
+        starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+        tree = _parse(text)
+        known = {
+            x.asname or x.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for x in node.names
+        } | {name for _, name in _read_definitions(tree)}
+        spots: list[tuple[int, str]] = []
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and self._is_meant(node, known)):
+                continue
+            before: ast.expr = node.func
+            for at, argument in enumerate(node.args):
+                start = starts[(before.end_lineno or 1) - 1] + (before.end_col_offset or 0)
+                stop = starts[argument.lineno - 1] + argument.col_offset
+                between = data[start:stop]
+                mark = between.find(b"," if at else b"(") + 1
+                blank = len(between[mark:]) - len(between[mark:].lstrip())
+                if at >= self.kept and mark and b"#" not in between:
+                    spots.append((start + mark + blank, self.order[at]))
+                before = argument
+        for place, name in sorted(spots, reverse=True):
+            data = data[:place] + f"{name}=".encode() + data[place:]
+        written = data.decode("utf-8", "surrogateescape")
+        return written if parse_python(written) is not None else text
+
+    def _is_meant(self, call: ast.Call, known: Collection[str]) -> bool:
+        """Whether a call is of the function, with plain arguments of which too many come by position."""
+        owner, _, name = ast.unparse(call.func).rpartition(".")
+        own = {x for x in self.owners if x}
+        is_method = len(own) > 1 and self.called not in own
+        is_known = name in known if not owner else is_method or owner.rpartition(".")[2] in own
+        given = {x.arg for x in call.keywords}
+        plain = not any(
+            isinstance(x, ast.Starred | ast.GeneratorExp | ast.NamedExpr) for x in call.args
+        )
+        is_free = plain and None not in given and given.isdisjoint(self.order[: len(call.args)])
+        is_long = self.kept < len(call.args) <= len(self.order)
+        return name == self.called and is_known and is_free and is_long
 
 
 # --- where it is still used -----------------------------------------------------------------------------------------------

@@ -210,15 +210,16 @@ _MAX_STATEMENT, _MAX_LINES = 100_000, 60  # of a statement; that end in a commen
 
 def _list_import_texts(text: str) -> Iterator[str]:
     """The statements that import, as they are written; texts and comments may hold some that are none."""
-    last = text.rfind(")")
+    last, end = text.rfind(")"), 0
     for match in _IMPORT_START.finditer(text):
-        start = match.end()
-        end = start
+        if match.end() < end:
+            continue  # in the statement before, or behind it in its line
+        start = end = match.end()
         for _ in range(_MAX_LINES):
             end = text.find("\n", end + 1)
             if end < 0 or not text[end - 2 : end].rstrip("\r").endswith("\\"):
                 break
-        end = len(text) if end < 0 else end
+        end = line_end = len(text) if end < 0 else end
         opening = text.find("(", start, end)
         if 0 <= opening < last and "#" not in text[start:opening]:
             end = opening
@@ -226,7 +227,7 @@ def _list_import_texts(text: str) -> Iterator[str]:
                 end = text.find(")", end + 1)
                 if end < 0 or "#" not in text[text.rfind("\n", start, end) + 1 : end]:
                     break
-            end += 1
+            end = end + 1 or line_end
         if start < end < start + _MAX_STATEMENT:
             yield text[start:end]
 
@@ -237,6 +238,7 @@ def imported_files(text: str | bytes, path: str, modules: ModuleMap) -> Iterator
     Only the statements that import are parsed, one in a docstring among them: a whole file takes ten times as long.
     """
     whole = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    whole = whole.removeprefix("\ufeff")
     lines = map(parse_python, _list_import_texts(whole))
     for node in (node for tree in lines if tree for node in tree.body):
         names: list[str] = []
