@@ -181,7 +181,7 @@ def test_a_name_that_python_only_suggests_comes_behind_what_is_missing(
     rung = RecipeRung()
     declared = Proposal("recipe", "+x\n", "declared it", "")
     monkeypatch.setattr(recipe_rung, "_find_remedies", lambda *_: iter(()))
-    for name, gives in (("callers", []), ("moved_imports", []), ("declarations", [declared]), ("version_caps", []), ("repeated_edits", []), ("small_edits", [])):  # fmt: skip
+    for name, gives in (("callers", []), ("moved_imports", []), ("declarations", [declared]), ("version_caps", []), ("left_places", []), ("examples", []), ("small_edits", [])):  # fmt: skip
         method = f"_propose_{'forgotten_' if name == 'callers' else ''}{name}"
         monkeypatch.setattr(rung, method, lambda *_, gives=gives: iter(gives))
     monkeypatch.setattr(rung, "_find_named_edits", lambda *_: named)

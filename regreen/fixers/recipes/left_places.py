@@ -361,8 +361,8 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
 
 def _write_dotted(path: str) -> str:
     """A module as code names it."""
-    bare = path.removeprefix("src/").removesuffix(f"/{_PACKAGE}").removesuffix(".py")
-    return bare.replace("/", ".")
+    bare = path.removeprefix("src/").removesuffix(f"/{_PACKAGE}")
+    return posixpath.splitext(bare)[0].replace("/", ".")
 
 
 def _pair_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
