@@ -35,12 +35,12 @@ from review import SHARED, cases, repository
 from regreen.adapters.git.repository import GitRepository
 from regreen.adapters.model.anthropic_client import AnthropicModel, LedgerEntry
 from regreen.adapters.model.endpoints import ModelEndpoint
-from regreen.bot.flows.trials import rules_from_config
 from regreen.cli.review import LocalTests
 from regreen.domain.job_control import TimeLimit
 from regreen.domain.models import ModelAnswer, ModelRequest, Signals
 from regreen.domain.ports import Model
 from regreen.domain.repo_config import RepoConfig
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.reviewers.calibration import (
     PRIOR_WEIGHTS,
     estimate_confidence,
@@ -148,7 +148,7 @@ def _review(case: Mapping[str, Any], model: Model, args: argparse.Namespace) -> 
         git = GitRepository.open(root, Path(folder) / "view")
         tests = None
         if args.claims:
-            trial = Trial((), base=base, rules=rules_from_config(RepoConfig()))
+            trial = Trial((), base=base, rules=InstallPolicy.from_config(RepoConfig().tests))
             limit = TimeLimit(MOST_WAIT / 60, time.monotonic())
             tests = LocalTests(
                 git, RepoConfig(), trial, head, None, exact=False, asked=True, limit=limit

@@ -89,7 +89,8 @@ class EventHandler:
                 )
                 return f"stopped {len(stopped)} jobs"
             case PullRequestChanged() as event:
-                record_closed_repair(services.store, event)
+                if event.change == "reopened":
+                    record_closed_repair(services.store, event)
                 return review_pull(services, job, event.where, event.number, pushed=event.head_sha)
             case ReviewRequest() as ask:
                 return review_pull(

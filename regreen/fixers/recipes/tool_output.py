@@ -373,9 +373,9 @@ def _remaining_comment(match: re.Match[str]) -> str:
 
 # Examples in documents, which doctest compares with what the code prints.
 
-_BLOCK = r"(?: nothing\n|:\n((?:    [^\n]{0,400}\n){1,60}+))"
+_BLOCK = r"(?: nothing\n|:\n((?>(?:    [^\n]{0,400}\n){1,60})))"
 _COMPARED = re.compile(
-    rf"""File "(?P<path>[^"\n]{{1,300}})", line (?P<line>\d{{1,6}}), in [^\n]{{0,300}}\nFailed example:\n(?:    [^\n]{{0,400}}\n){{1,60}}+Expected{_BLOCK}Got{_BLOCK}"""
+    rf"""File "(?P<path>[^"\n]{{1,300}})", line (?P<line>\d{{1,6}}), in [^\n]{{0,300}}\nFailed example:\n(?>(?:    [^\n]{{0,400}}\n){{1,60}})Expected{_BLOCK}Got{_BLOCK}"""
     rf"""|Expected{_BLOCK}Got{_BLOCK}\s{{0,3}}(?P<below>[\w./@-]{{1,300}}):(?P<row>\d{{1,6}}): DocTestFailure"""
 )
 
