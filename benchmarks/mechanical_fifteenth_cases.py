@@ -6,11 +6,9 @@ who had not read it. `remedy` is a reference: the command is green after it, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from benchmarks.mechanical_eleventh_cases import NO_SHOP, Shape, swap
+from benchmarks.repair_choice_cases import Files
 
-from benchmarks.repair_choice_cases import START, Choice, Files
-
-NO_SHOP: Files = dict.fromkeys(START)
 PINS = {
     "alembic": "alembic==1.17.1",
     "babel": "babel==2.17.0",
@@ -36,25 +34,9 @@ PINS = {
 }
 
 
-@dataclass(frozen=True)
-class Shape(Choice):
-    """A choice with more green commits before the culprit, and a reference remedy as a shell script."""
-
-    history: tuple[tuple[str, Files], ...] = field(default=())
-    remedy: str = ""
-
-
 def install(*names: str) -> str:
     """Install these packages at their pinned versions."""
     return "pip install -q " + " ".join(PINS[name] for name in names)
-
-
-def swap(text: str, *pairs: tuple[str, str]) -> str:
-    """Replace each `old`, which has to be there."""
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
 
 
 # --- A Django site of a lending library -------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """What a failure looks like, so that only the failure we look for counts against a commit.
 
 A signature is read from what the command printed: failing test ids, the exception's type, its message, the innermost
-frame in the project. Without these, it is the exit status, and people are shown the line that tells most. People are shown the message as it was printed; two
-messages are compared without their numbers, addresses and temporary paths.
+frame in the project. Without these, it is the exit status, and people are shown the line that tells most. They are shown
+a message as it was printed; two messages are compared without their numbers, addresses and temporary paths.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def find_setup_inputs(
 
 
 def _ends_in_place(setup: str, commands: Sequence[ShellCommand]) -> bool:
-    """Whether a setup is an inferred one that ends with the project in place, or fails."""
+    """Whether a setup is an inferred one that either fails or leaves the project installed in place."""
     calls = [list(command.arguments) for command in commands]
     marks = [at for at, call in enumerate(calls) if call == ["mkdir", UNBUILT_MARK]]
     return (
@@ -119,9 +119,9 @@ WRITE_PINS = (
 
 # Lets Python import from `src`, where the project itself is not installed.
 IMPORT_FROM_SRC = 'import os, site; open(site.getsitepackages()[0] + "/regreen-src.pth", "w").write(os.path.abspath("src"))'
-# Behind the last installation in place of an inferred setup, which began with `set -e`: one that failed may do so only
-# where an earlier one succeeded, else the next has to. So what uv installed before it, for the requirements that it
-# brings along, is no part of the environment.
+# The end of an inferred setup that begins with `set -e`. The last installation in place may fail only if an earlier one
+# succeeded; otherwise the command behind it must succeed. So the project is in place, and a copy that uv installed
+# before, for its requirements, is gone.
 UNBUILT_MARK = "/tmp/unbuilt"  # noqa: S108 - in the box: there where the project could not be built at first
 IN_PLACE_OR_FAILED = f" --no-deps -e . || mkdir {UNBUILT_MARK} 2>/dev/null || "
 

@@ -324,7 +324,7 @@ def test_a_new_file_gets_the_first_lines_that_all_others_have(tmp_path: Path) ->
     said = "box/c.py: no licence in the first lines"
     found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=False)
     assert found[0].texts == {"box/c.py": f"{head}\nC = 1\n"}
-    assert found[0].summary == "wrote the first lines that the files beside it have"
+    assert found[0].summary == "wrote the comments that the other files begin with"
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,8 @@ def test_many_quotations_and_long_headings_are_read_in_time(tmp_path: Path) -> N
     repository.commit("start", there)
     rev = repository.commit("name it", {"a.md": f"{long}y\n", "c.py": "new_name = 1\n"})
     said = "KeyError: 'old_name' not found"
-    fill_left_places(repository.open(), rev, None, said, {}, is_asserted=True)
+    found = fill_left_places(repository.open(), rev, None, said, {}, is_asserted=True)
+    assert found == [], "so many are no place that was left"
 
 
 def test_a_word_of_prose_is_no_link(tmp_path: Path) -> None:
@@ -456,7 +457,10 @@ def test_rows_of_blanks_are_read_in_time(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repo")
     repository.commit("start", {"b/cli.py": "", "b/core.py": "", "list.txt": "\n".join(rows)})
     rev = repository.commit("add it", {"b/web.py": "W = 1\n"})
-    fill_left_places(repository.open(), rev, None, "web is not there", {}, is_asserted=False)
+    found = fill_left_places(
+        repository.open(), rev, None, "web is not there", {}, is_asserted=False
+    )
+    assert found == [], "rows so long are left alone"
 
 
 @pytest.mark.parametrize(

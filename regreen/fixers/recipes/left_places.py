@@ -18,7 +18,7 @@ from itertools import islice, pairwise, takewhile
 
 from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_lock_file, is_source, is_test, is_vendored
-from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.code.python_calls import FunctionNode, is_module, is_package, parse_python
 from regreen.code.symbols import read_outline
 from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
@@ -64,7 +64,7 @@ def fill_left_places(
         base: where the change under repair starts; the last commits are searched where None.
         output: what the command printed.
         places: lines of tracked files that it names.
-        is_asserted: a test asks for another value; no test is changed then.
+        is_asserted: a test asks for another value; then only the named lines of a test are changed, and only as `repeat_edits` says.
     """
     arguments = git, rev, base, output, {**_find_mentioned_documents(git, rev, output), **places}
     found = [
@@ -97,7 +97,8 @@ def repeat_edits(
     The newest commit is taken that exchanged what the failure speaks of. First the files that the failure names are
     changed, of those that the commit changed itself the named lines alone; then all that it left alone. Before these comes
     what the failure quotes, where it stands in quotes.
-    `is_asserted`: a test asks for another value. Then the failure must show both, and no test is changed.
+    `is_asserted`: a test asks for another value. Then the failure must show both sides, and of a test the named lines are
+    changed, if the commit's message has the new word.
     """
     said = _find_blamed_words(git, rev, output, places)
     texts_in_quotes = _QUOTED_TEXT.findall("\n".join(_list_complaints(output)))
@@ -361,8 +362,12 @@ def _find_exchanges(git: Git, sha: str, parents: Collection[str]) -> list[_Excha
 
 def _write_dotted(path: str) -> str:
     """A module as code names it."""
-    bare = path.removeprefix("src/").removesuffix(f"/{_PACKAGE}")
-    return posixpath.splitext(bare)[0].replace("/", ".")
+    return posixpath.splitext(_read_place(path.removeprefix("src/")))[0].replace("/", ".")
+
+
+def _read_place(path: str) -> str:
+    """What a file is named by: a package by its folder."""
+    return posixpath.dirname(path) if is_package(path) else path
 
 
 def _pair_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -483,7 +488,7 @@ def add_to_lists(
     """What a commit added and the failure names, written into the lists that have its siblings, likeliest first.
 
     Siblings of a file are those of its folder and ending, of a definition those of its file and kind. A file that lacks
-    the first lines that all its siblings share gets them. No test is changed where one asserts (`is_asserted`).
+    the comments that all others of its ending begin with gets them. No test is changed where one asserts (`is_asserted`).
     """
     said = output[-100_000:]
     for commit in reversed(git.commits(base, rev)[-_MAX_COMMITS:]):
@@ -518,7 +523,7 @@ def add_to_lists(
             changes.append(every)
         if changes:
             listed = f"listed {', '.join(x.name for x in added)} there too"[:160]
-            headed = "wrote the first lines that the files beside it have"
+            headed = "wrote the comments that the other files begin with"
             return [
                 CompletedChange(commit.sha, x, headed if x is heads else listed, is_guess=True)
                 for x in changes
@@ -567,7 +572,7 @@ class _Addition:
 
 
 def _find_additions(git: Git, sha: str, parents: Collection[str]) -> Iterator[_Addition]:
-    """The files, and the definitions at the top of files, that a commit added beside others of their kind."""
+    """The files, the definitions at the top of files and the entries of lists that a commit added beside others of their kind."""
     if not parents:
         return
     parent = next(iter(parents))
@@ -581,7 +586,7 @@ def _find_additions(git: Git, sha: str, parents: Collection[str]) -> Iterator[_A
             continue
         if path not in before:
             own = _write_forms(path)
-            near = folders[posixpath.dirname(path)] if not path.endswith(f"/{_PACKAGE}") else here
+            near = here if is_package(path) else folders[posixpath.dirname(path)]
             others = [_write_forms(one) for one in near if _are_siblings(one, path)]
             forms = {
                 word: siblings
@@ -651,14 +656,13 @@ def _are_siblings(one: str, path: str) -> bool:
     if one == path:
         return False
     (folder, name), (own_folder, own_name) = posixpath.split(one), posixpath.split(path)
-    if name == own_name == _PACKAGE:
+    if is_package(one) and is_package(path):
         above = posixpath.dirname(own_folder)
         return above in {posixpath.dirname(folder), folder} - {""}
     is_alike = posixpath.splitext(name)[1] == posixpath.splitext(own_name)[1]
-    return folder == own_folder and is_alike and _PACKAGE not in {name, own_name}
+    return folder == own_folder and is_alike and not is_package(one) and not is_package(path)
 
 
-_PACKAGE = "__init__.py"
 _PATH_WORD = re.compile(r"[\w./-]{2,300}")
 _MAX_LISTED, _MAX_ADDED = 300, 20  # entries of one list; additions of a commit
 
@@ -666,12 +670,12 @@ _MAX_LISTED, _MAX_ADDED = 300, 20  # entries of one list; additions of a commit
 def _write_forms(path: str) -> list[str]:
     """A file as lists may name it: from each of its folders on, with dots and with slashes, with its ending and without.
 
-    A package comes with dots first: where it stands in no folder the others do not tell how they are written.
+    A package comes with dots first, as settings name it: a sibling of a single word is the same in every form.
     """
-    parts = path.removesuffix(f"/{_PACKAGE}").split("/")
+    parts = _read_place(path).split("/")
     bare = [*parts[:-1], posixpath.splitext(parts[-1])[0]]
     orders = [[(bare, "."), (parts, "/"), (bare, "/")], [(parts, "/"), (bare, "/"), (bare, ".")]]
-    order = orders[not path.endswith(f"/{_PACKAGE}")]
+    order = orders[not is_package(path)]
     return [joint.join(names[at:]) for at in range(len(parts)) for names, joint in order]
 
 

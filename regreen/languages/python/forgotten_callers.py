@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from regreen.code.paths import is_document, is_vendored
-from regreen.code.python_calls import FunctionNode, is_module, parse_python
+from regreen.code.python_calls import FunctionNode, is_module, module_stem, parse_python
 from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
 from regreen.languages.python.imports import ModuleMap, find_rebound_names
@@ -244,7 +244,7 @@ def _follow_named_arguments(
                         and called in text
                         and (
                             written := _NamedArguments(
-                                called, order, kept, {_stem(home), owner}
+                                called, order, kept, {module_stem(home), owner}
                             ).write(text)
                         )
                         != text
@@ -287,11 +287,6 @@ def _read_moved_parameters(
             order = [x.id for x in fields if isinstance(x, ast.Name)]
             return order, 0, set(order)
     return [], 0, set()
-
-
-def _stem(path: str) -> str:
-    """The last part of a module's name."""
-    return path.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
