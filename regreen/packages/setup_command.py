@@ -51,8 +51,8 @@ def _ends_in_place(setup: str, commands: Sequence[ShellCommand]) -> bool:
     marks = [at for at, call in enumerate(calls) if call == ["mkdir", UNBUILT_MARK]]
     return (
         IN_PLACE_OR_FAILED in setup
-        and calls[0] == ["set", "-e"]
         and len(marks) == 1
+        and calls[0] == ["set", "-e"]
         and calls[marks[0] - 1][-3:] == ["--no-deps", "-e", "."]
         and calls[-1][-2:] == ["-e", "."]
     )

@@ -395,6 +395,7 @@ def test_an_old_project_that_is_in_place_at_last_depends_on_its_manifests_alone(
         setup.replace("set -e", "true", 1),
     ):
         assert find_setup_inputs(other, files, read).everything
+    assert not find_setup_inputs(f"# {last}", files, read).everything
 
 
 def test_the_guard_judges_an_inferred_setup_like_any_other(tmp_path: Path) -> None:

@@ -104,7 +104,10 @@ _ENTRY_PATH = re.compile(r"[\w./-]+")
 def _find_moved_entries(
     file: PatchedFile, number: int, after: str, tree: Collection[str]
 ) -> list[str]:
-    """The entries in which a line differs from the one before it, if all name files that are gone, and that are there in another folder under a name that no other file has."""
+    """The entries in which a line differs from the one that it replaces; none if one of them is no file that moved.
+
+    A file moved if its old path is gone and exactly one file has its name, at the new path.
+    """
     before = dict(file.removed_lines).get(number, "")
     rests = [_ENTRY_PATH.split(line) for line in (before, after)]
     names = [_ENTRY_PATH.findall(line) for line in (before, after)]
