@@ -1,7 +1,13 @@
-"""Health and metrics of the App: the pages for machines, and what they count."""
+"""Health and metrics of the App: the pages for machines, and what they count.
+
+The store keeps the totals of all processes, so that `/metrics` is the same from each.
+"""
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +22,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from regreen.bot.jobs.counters import SANDBOX_STARTS_PREFIX
 from regreen.domain.errors import OutsideError
 from regreen.domain.list_queries import MetricsStore
 from regreen.domain.ports import Clock
@@ -27,6 +32,47 @@ _MAX_TICK_AGE = timedelta(minutes=2)
 _DAY_S = 86_400
 _LATENCY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SANDBOX_STARTS_PREFIX = "sandbox_starts/"
+"""Counters of sandbox containers that were started, by backend."""
+
+_log = logging.getLogger(__name__)
+
+
+class MetricCounters:
+    """Counts in memory from any thread and writes to the store now and then, so that work never waits."""
+
+    def __init__(self, store: MetricsStore) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._limits: dict[tuple[str, str], RateLimit] = {}
+
+    def count_box(self, backend: str) -> None:
+        """Count the start of a sandbox."""
+        with self._lock:
+            self._counts[SANDBOX_STARTS_PREFIX + backend] += 1
+
+    def record_rate_limit(self, limit: RateLimit) -> None:
+        """Record how much of a rate limit is left."""
+        with self._lock:
+            self._limits[limit.owner, limit.resource] = limit
+
+    def flush_metrics(self) -> None:
+        """Write the counts to the store; counts that fail to be written are written the next time."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+            limits, self._limits = self._limits, {}
+        try:
+            if counts:
+                self._store.add_counts(counts)
+                counts = Counter()
+            for limit in limits.values():
+                self._store.save(limit)
+        except OutsideError as error:
+            _log.debug("the counters are written later: %s", error)
+            with self._lock:
+                self._counts += counts
+                self._limits = limits | self._limits
 
 
 def make_acknowledgement_histogram() -> Histogram:

@@ -21,10 +21,10 @@ from regreen.adapters.sandbox.retention import GiB
 from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.adapters.store.database import Database
 from regreen.adapters.traces import TracedModel, TracedSandbox, make_traces
+from regreen.app.metrics import MetricCounters
 from regreen.app.web import DeliveryIntake, make_web_application, open_store
 from regreen.bot.flows import maintenance
 from regreen.bot.handle import EventHandler
-from regreen.bot.jobs.counters import MetricCounters
 from regreen.bot.jobs.engine import JobWorker, find_due_ticks
 from regreen.bot.jobs.event_jobs import make_orders
 from regreen.bot.jobs.runner import Job, JobRunner, run_due_jobs

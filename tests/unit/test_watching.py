@@ -17,9 +17,8 @@ from regreen.adapters.sandbox.selection import choose_sandbox
 from regreen.adapters.store.connection import engine_for
 from regreen.adapters.store.database import Database
 from regreen.adapters.traces import TracedSandbox
-from regreen.app.metrics import current_limits
+from regreen.app.metrics import MetricCounters, current_limits
 from regreen.app.wiring import build_app
-from regreen.bot.jobs.counters import MetricCounters
 from regreen.bot.jobs.log_setup import log_context, log_to_stderr
 from regreen.bot.sandbox_trust import SandboxProvider
 from regreen.domain.events import Pinged
