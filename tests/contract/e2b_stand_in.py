@@ -275,7 +275,7 @@ def serve_stand_in(home: Path, bubblewrap: BwrapSandbox) -> Iterator[Service]:
     handler = type("BoundHandler", (Handler,), {"service": service})
     server = _Server(("127.0.0.1", 0), handler)
     service.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield service

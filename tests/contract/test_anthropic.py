@@ -188,7 +188,7 @@ def test_a_token_is_sent_in_place_of_a_key(monkeypatch: pytest.MonkeyPatch) -> N
             """Nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Listener) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
         with pytest.raises(OutsideError, match="refused the key"):
             model(url, api_key=None, auth_token="t0ken").ask(request())

@@ -122,7 +122,7 @@ def serving(*answers: tuple[str, ...] | int) -> Iterator[Cloud]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     cloud = Cloud(f"http://127.0.0.1:{server.server_port}", list(answers))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield cloud
@@ -143,10 +143,12 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
+    gc.freeze()  # what the whole test run holds is not looked through for each test
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()  # the clouds' SDKs leave their connections for tokens open
+    gc.unfreeze()
 
 
 def configure(

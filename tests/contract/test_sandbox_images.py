@@ -127,7 +127,7 @@ def registry() -> Iterator[tuple[str, list[str]]]:
             """Nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"127.0.0.1:{server.server_port}/programs-{secrets.token_hex(4)}:latest", asked
         server.shutdown()
 

@@ -44,7 +44,7 @@ def sandbox_with(kind: str, *hosts: str) -> Sandbox:
 @contextmanager
 def serving(server: ThreadingHTTPServer) -> Iterator[str]:
     """The server's host:port for as long as the block runs."""
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     host, port = server.server_address[:2]
     try:
         yield f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"

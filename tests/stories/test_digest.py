@@ -38,7 +38,7 @@ class _Posted(BaseHTTPRequestHandler):
 def chat() -> Iterator[_Chat]:
     with _Chat(("127.0.0.1", 0), _Posted) as server:
         server.said = []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()
 

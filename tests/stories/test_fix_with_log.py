@@ -91,7 +91,7 @@ def test_a_command_that_needs_a_network_gets_one_where_it_is_allowed(
 ) -> None:
     host = own_address()
     with ThreadingHTTPServer((host, 0), Answers) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         port = server.server_address[1]
         monkeypatch.setenv("REGREEN_SETUP_HOSTS", f"{host}:{port}")
         far = FAR.format(host=host, port=port)

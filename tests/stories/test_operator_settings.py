@@ -48,7 +48,7 @@ class Listener(ThreadingHTTPServer):
 @contextmanager
 def listening() -> Iterator[Listener]:
     with Listener() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield server

@@ -1115,7 +1115,7 @@ def test_a_capsule_is_for_those_who_may_read_its_repository(store: Database) -> 
     assert [who.get(private).status_code for who in (stranger, ann, eve)] == [401, 200, 404]
     assert [who.get(public).status_code for who in (stranger, ann, eve)] == [200, 200, 200]
     server = make_server("127.0.0.1", 0, app)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         address = f"http://127.0.0.1:{server.server_port}{private}"
         with pytest.raises(
