@@ -371,6 +371,9 @@ class _Ladder:
                     name, f"a {standing.proposal.rung} repairs it, once a person agrees"
                 )
                 continue
+            if name == "shrink" and self._has_denied_reverts():
+                self._record_skip(name, "the parts of the commit that broke it were refused")
+                continue
             if name in {*TAKES_BACK, "template"} and self._checks_form():
                 self._record_skip(name, "a check of form is not answered by other behaviour")
                 continue
@@ -411,6 +414,13 @@ class _Ladder:
         if any(verdict.outcome == "denied" and verdict.after for verdict in self.judged):
             return "denied"
         return "out_of_budget" if ended == "out_of_budget" else "gave_up"
+
+    def _has_denied_reverts(self) -> bool:
+        """Whether the culprit is known, and parts of it repair the failure but break something else."""
+        return self.culprit is not None and any(
+            verdict.proposal.rung == "revert" and verdict.outcome == "denied"
+            for verdict in self.judged
+        )
 
     def _describe_stage(self, name: RungName) -> str:
         """What is tried now, and what comes next if that finds nothing."""
@@ -542,6 +552,7 @@ class _Ladder:
     def _verify_proposal(self, proposal: Proposal) -> tuple[PatchVerdict, PatchVerification]:
         self.case.stop.check_cancelled()
         started = self.case.stop.now()
+        self.case.say(f"trying {proposal.rung}: {proposal.summary}")
         verified = verify_proposal(self.case, proposal)
         judgement = _make_verdict(proposal, verified)
         self.judged.append(judgement)

@@ -60,8 +60,11 @@ _COMPILED_SOURCE = (
     r"(?:.*/)?[^/]{0,255}\.(c|cc|cpp|cxx|h|hh|hpp|pyx|pxd|pxi|rs|go|f|f90|for|s|cu|m|mm|i|swg|proto|toml|build|cmake)"
     r"|(?:.*/)?(CMakeLists\.txt|meson\.build|Makefile)"
 )
+# Commands of a `setup.py` that no installation runs.
+_OTHER_COMMANDS = r"""["'](?:tests?|pytest|tox|lint|docs?|build_docs|build_sphinx|clean|upload|publish|release)["']"""
 _BUILDS_FROM_PYTHON = re.compile(
-    r"backend-path|mypyc|cythonize|cffi_modules|ext_modules|build_py|cmdclass|build_ext"
+    r"backend-path|mypyc|cythonize|cffi_modules|ext_modules|build_py|build_ext"
+    rf"|cmdclass(?!\s{{0,9}}=\s{{0,9}}\{{(?:\s{{0,99}}{_OTHER_COMMANDS}\s{{0,9}}:\s{{0,9}}[\w.]{{1,99}},?){{1,9}}\s{{0,99}}\}})"
 )
 _VERSION_FROM_PACKAGE = re.compile(
     r"__init__|__version__|attr\s*[:=]|flit|\[tool\.hatch\.version\]"

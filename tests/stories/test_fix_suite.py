@@ -68,8 +68,11 @@ def told(document: dict[str, Any]) -> list[str]:
 
 def test_a_revert_that_breaks_a_test_of_the_project_is_refused(repository: Repository) -> None:
     repository.commit("hold the volume", wants("HI!"))
-    document = reverted(repository)
+    document = fixed(repository, "--base", "HEAD~2", "--rungs", "revert,shrink")
     assert (document["outcome"], document["patch"]) == ("denied", None)
+    # the same lines again would be refused again
+    tried = document["attempts"][-1]
+    assert (tried["rung"], tried["outcome"]) == ("shrink", "skipped")
     assert "passed before, failed now: tests/test_say.py::test_shout" in told(document)[0]
 
 
@@ -130,6 +133,27 @@ def test_where_the_own_tests_do_not_end_with_the_patch_a_person_has_to_agree(
     assert suite is not None
     held = suite.compare_patch(calm, {})
     assert "take longer than 40 seconds, before 1" in held.why
+
+
+def test_quick_tests_that_hang_with_the_patch_are_not_waited_for_to_the_end(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regreen.gate.suite._MIN_HANG_SECONDS", 3.0)
+    wait = "from pkg.say import shout\n\n\ndef test_wait():\n    while not shout('').endswith('!'):\n        pass\n"
+    red = repository.commit("wait for it", {"tests/test_wait.py": wait})
+    calm = repository.commit("calm again", {"pkg/say.py": CALM})
+    patient = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=200)
+    suite = find_suite(
+        Trial(("python", "check.py")), red, configured=patient, outcomes={}, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 900),
+    )  # fmt: skip
+    assert suite is not None
+    assert suite.run_baseline() is not None
+    began = time.monotonic()
+    assert suite.compare_patch(calm, {}).broken == (
+        "they do not come to their end with the patch: timeout",
+    )
+    assert time.monotonic() - began < patient.timeout
 
 
 @pytest.mark.soak

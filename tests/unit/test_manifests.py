@@ -159,6 +159,26 @@ def test_python_that_gets_compiled_counts_as_a_whole() -> None:
     assert depends("pip install -e .", files) == set(files)
 
 
+@pytest.mark.parametrize(
+    ("commands", "is_whole"),
+    [
+        ("cmdclass={'test': PyTest}", False),
+        ('cmdclass = {\n    "test": PyTest,\n    "build_docs": docs.Build,\n}', False),
+        ("cmdclass={'test': PyTest, 'build': Build}", True),
+        ("cmdclass={'test': PyTest, **more}", True),
+        ("cmdclass={'develop': Develop}", True),
+        ("cmdclass={'test': make('develop')}", True),
+        ("cmdclass={}\ncmdclass['test'] = PyTest", True),
+        ("cmdclass=versioneer.get_cmdclass()", True),
+    ],
+)
+def test_commands_that_no_installation_runs_decide_nothing(
+    commands: str, *, is_whole: bool
+) -> None:
+    files = {**FILES, "setup.py": f"from setuptools import setup\nsetup(\n    name='x',\n    {commands},\n)\n"}  # fmt: skip
+    assert (depends("pip install -e .", files) == set(files)) == is_whole
+
+
 def test_node_packages_depend_on_their_manifests() -> None:
     assert depends("npm ci") == {"package.json", "package-lock.json"}
     prepared = {**FILES, "package.json": '{"scripts": {"prepare": "tsc"}}'}

@@ -239,6 +239,9 @@ def _still_compiles(now: Mapping[str, str], changed: Mapping[str, str]) -> bool:
 
 _MAX_SUSPECTS = 3
 _BISECT_TIME_SHARE = 0.5  # share of the time left; the next rungs need the rest
+_BISECT_JOBS = (
+    2  # most of a commit's time is a setup, which waits for downloads and uses one processor
+)
 
 
 class RevertRung:
@@ -331,6 +334,7 @@ def _propose_reverts(case: RepairCase, culprit: GuiltyCommit) -> Iterator[Propos
     cause, short = _describe_cause(culprit), culprit.sha[:12]
     for patch, summary in _make_revert_patches(case, culprit.sha):
         yield Proposal("revert", patch, summary, cause, culprit)
+    case.say(f"looking for the parts of {short} whose removal is enough")
     asks = f"only a part of {short} is taken back; look whether the rest still makes sense"
     for part in find_guilty_parts(case, *_find_standing_changes(case, culprit.sha)):
         summary = f"undid {_count_lines(part)} of {short} at {part.where}"
@@ -347,6 +351,7 @@ def _bisect_failure(case: RepairCase) -> Bisection:
         verify=False,
         resume=case.job.memory is not None,
         reuse=False,
+        jobs=_BISECT_JOBS,
     )
     return run_bisection(
         job,
