@@ -25,6 +25,7 @@ from benchmarks import (
     mechanical_fifteenth_cases,
     mechanical_fourteenth_cases,
     mechanical_more_cases,
+    mechanical_seventeenth_cases,
     mechanical_sixteenth_cases,
     mechanical_thirteenth_cases,
     mechanical_twelfth_cases,
@@ -54,6 +55,7 @@ SETS = {
     "mechanical-fourteenth": mechanical_fourteenth_cases.FOURTEENTH,
     "mechanical-fifteenth": mechanical_fifteenth_cases.FIFTEENTH,
     "mechanical-sixteenth": mechanical_sixteenth_cases.SIXTEENTH,
+    "mechanical-seventeenth": mechanical_seventeenth_cases.SEVENTEENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip

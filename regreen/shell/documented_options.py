@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regreen.domain.text_limits import strip_terminal_codes
 from regreen.shell.fixing_tools import Remedy
@@ -47,6 +47,10 @@ _OPTION = re.compile(
     r"(?P<value>[= ](?:[A-Z<{\[][^\s]*|\w+\b(?=[ \t]{2})))?(?P<text>.*)$"
 )
 _MERGES = re.compile(r"(?i)\b(?:merge|accept|update|record)")
+_CHOICES = re.compile(
+    r"[\[{](?:possible values: )?([\w-]{1,40}(?:(?:, ?|\|)[\w-]{1,40}){1,40})[\]}]"
+)
+_WRITING_VALUES = ("update", "fix", "write", "accept", "record", "overwrite", "apply")
 _APPROVAL = "the tool's option {option} writes what it found: look whether that is wanted"
 SECTION = "==regreen-help=="
 
@@ -58,6 +62,7 @@ class HelpOption:
     names: tuple[str, ...]
     takes_value: bool
     text: str
+    choices: tuple[str, ...] = ()
 
 
 def make_help_script(call: str) -> str:
@@ -103,7 +108,10 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
                 name, "\n".join([*place, line]), cause, approval=approval, title=line, unknown=True
             )
 
+    given = {word.partition("=")[0] for word in kept}
     for option in _find_writing(options):
+        if option in given:
+            continue
         yield from make([*tool, *kept[: at - len(tool)], option, *kept[at - len(tool) :]], option)
     verbs = _find_writing_verbs(sub, helps)
     for verb, text in verbs:
@@ -121,13 +129,16 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
     if is_checking:
         without = [*tool, *kept[: at - len(tool)], *silent[:1], *kept[at - len(tool) :]]
         yield from make(without, "no option for it, so without the one that only checks")
+    for chosen, line in _choose_values(options, kept[at - len(tool) :]):
+        yield from make([*tool, *kept[: at - len(tool)], *line], chosen, records=True)
     merging = [
         name
         for option in options
         for name in option.names
         if name == "--interactive" and _MERGES.search(option.text)
     ]
-    recording = [[one] for one in find_recording_options(options)]
+    asked = [one for one in find_recording_options(options) if one.partition("=")[0] not in given]
+    recording = [[one] for one in asked]
     recording += [[*merging[:1], *silent[:1]]] if merging and silent else []
     for more in recording:
         line = [*tool, *kept[: at - len(tool)], *more, *kept[at - len(tool) :]]
@@ -160,18 +171,46 @@ def _split_subcommand(words: Sequence[str]) -> tuple[list[str], str]:
 def read_options(text: str) -> list[HelpOption]:
     """The options that a help text lists, with what it says of each."""
     found: list[HelpOption] = []
+    values: list[str] = []
     for raw in strip_terminal_codes(text).splitlines()[:2000]:
         line = raw[:400].strip("│ ").rstrip()
         match = _OPTION.match(line)
         if match:
             names = tuple(re.findall(r"--?[a-zA-Z][\w-]*", match["names"]))
             found.append(HelpOption(names, bool(match["value"]), match["text"].strip()))
+            values.append(match["value"] or "")
         elif found and line.strip() and raw.startswith("      "):
             last = found[-1]
             found[-1] = HelpOption(
                 last.names, last.takes_value, f"{last.text} {line.strip()}"[:600]
             )
-    return found
+    return [
+        replace(option, choices=_read_choices(f"{value} {option.text}"))
+        for option, value in zip(found, values, strict=True)
+    ]
+
+
+def _read_choices(text: str) -> tuple[str, ...]:
+    """The values that an option may have, where its help lists them."""
+    if match := _CHOICES.search(text):
+        return tuple(re.findall(r"[\w-]+", match[1]))
+    return tuple(re.findall(r" - ([\w-]{1,40}):", text.partition("Possible values:")[2]))
+
+
+def _choose_values(
+    options: Sequence[HelpOption], words: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """An option with a value that writes, and the words with it: in place of the given value, or of none."""
+    for option in options:
+        fixes = [name for name in option.names if _WRITING_NAME.fullmatch(name)]
+        values = [*_WRITING_VALUES, *(["all"] if fixes else [])]
+        given = next((at for at, x in enumerate(words) if x.partition("=")[0] in option.names), -1)
+        name = words[given].partition("=")[0] if given >= 0 else "".join(fixes[:1])
+        for value in [value for value in values if name and value in option.choices]:
+            chosen = f"{name}={value}"
+            has_value = given >= 0 and "=" not in words[given] and option.takes_value
+            rest = words[given + 1 + has_value :]
+            yield chosen, [*words[: max(given, 0)], chosen, *rest]
 
 
 def _find_writing(options: Sequence[HelpOption]) -> Iterator[str]:
@@ -199,6 +238,8 @@ def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
         long = named or [option.names[-1]] * bool(writes)
         if long and not option.takes_value:
             yield long[0]
+        elif "snapshot" in option.text and "update" in option.choices:
+            yield f"{option.names[-1]}=update"
 
 
 def _find_writing_verbs(sub: str, helps: Sequence[str]) -> list[tuple[str, str]]:

@@ -77,6 +77,22 @@ EXIT_CODES = """Options:
   -l, --list            do not change the lock, just output the diagnosis
   -f, --fail            if there are duplicates, terminate with exit status 1
 """
+LEVELS = """Options:
+      --fix[=<MODE>]
+          Fix findings automatically, when available
+
+          Possible values:
+          - safe:        Apply only safe fixes (the default)
+          - all:         Apply all fixes
+
+      --color <WHEN>
+          [possible values: auto, all, fix-never]
+"""
+STRATEGIES = """snapshot options:
+  --store={auto,update,update-none,review}
+                        what becomes of snapshots
+  -q, --quiet           say less
+"""
 SNAPSHOTS = """Options:
   -S --snapshot         Set to generate snapshot files for 'matchSnapshot()'
   --no-snapshot         switch off the --snapshot flag
@@ -101,6 +117,11 @@ SNAPSHOTS = """Options:
         ("twice --list --fail", [EXIT_CODES], ["twice"]),
         ("taps test", [SNAPSHOTS], ["taps test --snapshot"]),
         ("reporter -q a.x", [ONLY_REPORTS], []),
+        ("auditor --color all a.x", [LEVELS], ["auditor --fix --color all a.x", "auditor --fix=all --color all a.x"]),
+        ("auditor --fix=safe a.x", [LEVELS], ["auditor --fix=all a.x"]),
+        ("keeper -q --store update-none a.x", [STRATEGIES], ["keeper -q --store=update a.x"]),
+        ("keeper --store=auto", [STRATEGIES], ["keeper --store=update"]),
+        ("keeper -q", [STRATEGIES], ["keeper --store=update -q"]),
     ],
 )  # fmt: skip
 def test_the_help_names_the_way_to_write(call: str, helps: list[str], lines: list[str]) -> None:
@@ -108,7 +129,10 @@ def test_the_help_names_the_way_to_write(call: str, helps: list[str], lines: lis
     assert [one.title for one in found] == lines
     assert all(one.script.startswith("cd web\n") == call.startswith("cd web\n") for one in found)
     assert [bool(one.approval) for one in found] == [
-        any(word in line for word in ("update", "--interactive --yes", "--local", "--snapshot"))
+        any(
+            word in line
+            for word in ("update", "--interactive --yes", "--local", "--snapshot", "=all")
+        )
         for line in lines
     ]
 

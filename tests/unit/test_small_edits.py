@@ -178,6 +178,9 @@ MOST = 16
         ("a.py:2:5: SIM108 Use ternary operator 'c = a if flag else b' instead of if-else-block\n", 'a.py', 'def f(a, b, flag):\n    if flag:\n        c = a\n    else:\n        c = b\n    return c\n', 'def f(a, b, flag):\n    c = a if flag else b\n    return c\n'),
         ("a.py:1:48: R1701: Consider merging these isinstance calls to isinstance(a, (int, str)) (consider-merging-isinstance)\n", 'a.py', 'b = isinstance(a, int) or isinstance(a, str)\n', 'b = isinstance(a, (int, str))\n'),
         ("a.py:1:4: Use of weak MD5 hash for security. Consider usedforsecurity=False\n", 'a.py', 'x = md5(plan.encode()).hexdigest()\n', 'x = md5(plan.encode(), usedforsecurity=False).hexdigest()\n'),
+        ('a.py:2: error: Argument 1 to "len" has incompatible type "Coroutine[Any, Any, list[int]]"; expected "Sized"  [arg-type]\na.py:2: note: Maybe you forgot to use "await"?\n', 'a.py', 'async def f(x):\n    return len(x.seats(1)) * 2\n', 'async def f(x):\n    return len(await x.seats(1)) * 2\n'),
+        ("a.py:5: in f\nE  store.exc.ArgumentError: Textual expression 'select skaters from slot o...' should be declared as text('select skaters from slot o...')\n", 'a.py', 'from store import find\n\n\ndef f(x):\n    return x.run(\n        "select skaters from slot order by hour"\n    )\n', 'from store import text\nfrom store import find\n\n\ndef f(x):\n    return x.run(\n        text("select skaters from slot order by hour")\n    )\n'),
+        (f"a.py:1: in f\nE  web.exc.RouteError: {'this is no field, ' * 30}you can set the parameter response_model=None.\n", 'a.py', '@app.get("/a")\ndef f(x): ...\n', '@app.get("/a", response_model=None)\ndef f(x): ...\n'),
         ("a.py:4: unused function '_mean' (60% confidence)\n", 'a.py', 'import os\n\n\ndef _mean(x):\n    return x\n\n\ndef f():\n    return os\n', 'import os\n\n\ndef f():\n    return os\n'),
     ],
 )  # fmt: skip

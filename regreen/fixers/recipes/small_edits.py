@@ -30,7 +30,8 @@ _MOST_OUTPUT = 40_000
 _MOST_LINES = 400
 _MOST_KNOWN = 2000
 _MOST_ASSUMED = 2.3
-_LONGEST_LINE = 400
+_LONGEST_LINE = 1000
+_LONGEST_CODE = 400
 _LONGEST_ROW = 1000
 _LONGEST_FILE = 400_000
 _LINES_BEFORE, _LINES_AFTER = 20, 25  # of a place, in which the output speaks of it
@@ -233,8 +234,7 @@ class _Suggestions:
             if isinstance(node, ast.expr | ast.stmt) and not isinstance(node, ast.Name)
             if node.lineno <= self.at + 1 <= (node.end_lineno or 0)
         ]
-        data = self.source.encode()
-        starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+        data, starts = _index_lines(self.source)
         known = {name for _, own in held for name in own} | _PYTHON_WORDS
         lines = [x for x in self._list_message_lines() if abs(x[0] - self.place.at) < 4]
         for at, text in ((at, text) for at, line in lines for text in _list_code(line)):
@@ -245,9 +245,7 @@ class _Suggestions:
             kind = ast.expr if isinstance(new, ast.Expr) else ast.stmt
             names = _list_names(new) if new else set[str]()
             spans = [
-                (starts[x.lineno - 1] + x.col_offset, starts[x.end_lineno - 1] + x.end_col_offset)
-                for x, own in held
-                if isinstance(x, kind) and own == names and x.end_lineno and x.end_col_offset
+                _find_span(x, starts) for x, own in held if isinstance(x, kind) and own == names
             ]
             wide = sorted(spans if names else (), key=lambda span: span[0] - span[1])
             for number, (start, end) in enumerate(wide[:3]):
@@ -475,6 +473,7 @@ class _Suggestions:
             if re.fullmatch(r"[a-z]{2,8}|[})\]]+", new):
                 text = f"{self.source.rstrip()}\n{new}\n"
                 yield SmallEdit({self.place.path: text}, f"added `{new}` at the end", base + 0.2)
+        yield from self._wrap_shown_texts()
         yield from self._close_quotes()
         yield from self._close_file()
         if self._speaks_of("parsing"):
@@ -517,7 +516,8 @@ class _Suggestions:
         if "..." in new or "…" in new:
             return
         code, rest = self.code, self.row[len(self.code) :]
-        spots = [len(code)]
+        calls = [match.start() for match in re.finditer(r"(?<![\w.])[a-zA-Z_][\w.]*\(", code)]
+        spots = [*(reversed(calls[:9]) if new in self.table["before_calls"] else ()), len(code)]
         trail = len(code.rstrip(" ;:{},)]\"'"))
         spots += range(len(code) - 1, trail - 1, -1)
         if self.column:
@@ -555,6 +555,27 @@ class _Suggestions:
             if not self.code[: match.start()].endswith(f"{name}("):
                 row = f"{self.row[: match.start()]}{name}({match[0]}){self.row[match.end() :]}"
                 yield from self._with_row(row, words, rank + 0.1)
+
+    def _wrap_shown_texts(self) -> Iterator[SmallEdit]:
+        """A text in the call in which the message shows its beginning, and the import from the library that raised."""
+        tree = parse_python(self.source) if is_module(self.place.path) else None
+        data, starts = _index_lines(self.source)
+        held = [x for x in ast.walk(tree) if isinstance(x, ast.Constant)] if tree else []
+        library = _LIBRARY.search(self.message)
+        for shown in _CALL_OF_TEXT.finditer(self.message) if held else ():
+            name, begin = shown["name"], shown["begin"]
+            for node in held:
+                if not (isinstance(node.value, str) and node.value.startswith(begin)):
+                    continue
+                start, end = _find_span(node, starts)
+                text = data[start:end].decode()
+                written = (data[:start] + f"{name}({text})".encode() + data[end:]).decode()
+                if library and name not in self.known:
+                    rows = written.splitlines(keepends=True)
+                    likely = (at for at, row in enumerate(rows) if _IMPORT_ROW.match(row))
+                    rows.insert(next(likely, self.top), f"from {library[1]} import {name}\n")
+                    written = "".join(rows)
+                yield SmallEdit({self.place.path: written}, f"wrote `{name}(...)` around it", 0.4)
 
     def _add_keywords(self) -> Iterator[SmallEdit]:
         """Arguments that the message writes with their names, last in the calls of the line."""
@@ -734,6 +755,11 @@ _ENTRY = r"""(?<=[\[(,\s])(["'])@NAME@(?:\s?[\[<>=!~;][^"'\n]{0,80})?\1(?=[\]),]
 _KEYWORD = re.compile(
     r"""(?<![\w.])[a-z_]\w{2,40}=(?:True|False|None|\d{1,6}|'[\w.-]{1,40}'|"[\w.-]{1,40}")(?!\w)"""
 )
+_CALL_OF_TEXT = re.compile(
+    r"""\b(?P<name>[A-Za-z_]\w{0,60})\((?P<quote>['"])(?P<begin>[^'"\n]{3,200}?)(?:\.{3}|…)?(?P=quote)\)"""
+)
+_LIBRARY = re.compile(r"(?<![\w.])([a-z]\w{1,40})(?:\.\w{1,60}){1,5}(?:Error|Exception|Warning)\b")
+_IMPORT_ROW = re.compile(r"(?:from (?!__future__)|import )")
 _CALL_FORM = re.compile(r"([\w.]{1,60})\(\s?(?:['\"]?(?:\.{3}|…)['\"]?)?\s?\)")
 
 
@@ -753,9 +779,21 @@ def _list_code(line: str) -> Iterator[str]:
         line[match.end() : end]
         for match in _CODE_START.finditer(line)
         for end in reversed(ends)
-        if 3 < end - match.end() < _LONGEST_LINE
+        if 3 < end - match.end() < _LONGEST_CODE
     )
     return (x for x in islice(pairs, _MOST_CODE) if re.search(r"\W", x.strip()))
+
+
+def _index_lines(source: str) -> tuple[bytes, list[int]]:
+    """A text as bytes, and where each of its lines begins in them."""
+    data = source.encode()
+    return data, [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+
+
+def _find_span(node: ast.expr | ast.stmt, starts: Sequence[int]) -> tuple[int, int]:
+    """Where a piece of code begins and ends, in bytes."""
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end_column
 
 
 def _list_names(node: ast.AST) -> set[str]:
