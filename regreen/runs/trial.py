@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import Event
-from typing import TypeVar, TypeVarTuple
+from typing import TypeVar, TypeVarTuple, cast
+from weakref import WeakKeyDictionary
 
 from regreen import isolation
 from regreen.domain.errors import AnalysisFailed, SetupFailed
@@ -169,8 +170,10 @@ def make_env_spec(trial: Trial, rev: str, *, git: Git, inputs: str | None = None
     _check_requested_image(trial, rev, git)
     check_requested_packages(trial, rev, git)
     if inputs is None:
-        over = dict(trial.read_overlay(rev, git))
-        inputs = _read_apart(_digest_inputs, trial.setup, over, rev, git) if trial.setup else ""
+        over = tuple(sorted(trial.read_overlay(rev, git).items()))
+        inputs = (
+            _read_once(_digest_inputs, git, (rev, None), trial.setup, over) if trial.setup else ""
+        )
     return EnvSpec(
         image=trial.image,
         python=trial.python,
@@ -223,29 +226,49 @@ def check_requested_packages(trial: Trial, rev: str, git: Git) -> None:
         return
     if base is not None and (rev == base or git.is_ancestor(rev, base)):
         return
-    found = _read_apart(_refusals, trial.judged_setup, trial.env, (rev, base), trial.rules, git)
+    found = _read_once(_refusals, git, (rev, base), trial.judged_setup, trial.env, trial.rules)
     if found:
         reason = explain_refusals(found)
         message = f"the setup was not run: {reason}"
         raise SetupFailed(message, reason)
 
 
-def _read_apart(function: Callable[[*_Ts], _R], *args: *_Ts) -> _R:
-    """Read a tree's manifests and scripts in a child process; where that fails, nothing of it is set up."""
-    try:
-        with isolation.name_failed_input("what the setup installs"):
-            return isolation.run_in_child(function, *args)
-    except AnalysisFailed as error:
-        message = f"the setup was not run: {error}"
-        raise SetupFailed(message, str(error)) from error
+# What was read of commits, as long as their repository is held: a repair opens dozens of boxes of the same few commits.
+_ANSWERS: WeakKeyDictionary[Git, dict[object, object]] = WeakKeyDictionary()
+_MOST_ANSWERS = 1000
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_Revisions = tuple[str, str | None]
+
+
+def _read_once(
+    function: Callable[[Git, _Revisions, *_Ts], _R], git: Git, revs: _Revisions, *args: *_Ts
+) -> _R:
+    """Read manifests and scripts of trees in a child process, those of the same commits once.
+
+    Raises:
+        SetupFailed: they cannot be read, so nothing of them is set up.
+    """
+    is_fixed = all(rev is None or _COMMIT.fullmatch(rev) for rev in revs)
+    answers = _ANSWERS.setdefault(git, {}) if is_fixed else {}
+    question = (function, revs, args)
+    if question not in answers:
+        if len(answers) >= _MOST_ANSWERS:
+            answers.clear()
+        try:
+            with isolation.name_failed_input("what the setup installs"):
+                answers[question] = isolation.run_in_child(function, git, revs, *args)
+        except AnalysisFailed as error:
+            message = f"the setup was not run: {error}"
+            raise SetupFailed(message, str(error)) from error
+    return cast("_R", answers[question])
 
 
 def _refusals(
+    git: Git,
+    revs: _Revisions,
     setup: str,
     env: tuple[tuple[str, str], ...],
-    revs: tuple[str, str | None],
     rules: InstallPolicy,
-    git: Git,
 ) -> tuple[InstallRefusal, ...]:
     rev, base = revs
     tree, opaque = _read_tree_through_links(rev, git)
@@ -318,8 +341,11 @@ def _whole(git: Git, rev: str, path: str) -> bytes:
     return data
 
 
-def _digest_inputs(setup: str, overlay: Mapping[str, bytes], rev: str, git: Git) -> str:
+def _digest_inputs(
+    git: Git, revs: _Revisions, setup: str, laid_over: tuple[tuple[str, bytes], ...]
+) -> str:
     """A digest of what the setup sees of the tree, through its symbolic links, with the overlay laid over it."""
+    rev, overlay = revs[0], dict(laid_over)
     tree = {entry.path: entry for entry in git.tree(rev)}
     seen, _ = _read_tree_through_links(rev, git)
     for path, sha in seen.files.items():

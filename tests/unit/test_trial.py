@@ -1,11 +1,18 @@
-"""What a run of a command says, before anybody asks which tests failed."""
+"""A command at a commit: what its setup depends on, and what a run says before anybody asks which tests failed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from regreen import isolation
 from regreen.domain.models import RunResult
-from regreen.runs.trial import find_missing_tool
+from regreen.runs.trial import Trial, find_missing_tool, make_env_spec
+from tests.unit.repairs import Repository
 
 
 @pytest.mark.parametrize(
@@ -24,3 +31,33 @@ def test_a_tool_that_the_box_lacks_is_told_from_a_failure(
 ) -> None:
     result = RunResult("exit", 1, "", stderr, False, 0.1)
     assert find_missing_tool(command.split(), result) == tool
+
+
+def test_what_a_commits_setup_depends_on_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository(tmp_path / "repo")
+    first = repository.commit("start", {"requirements.txt": "six\n", "a.py": ""})
+    second = repository.commit("more", {"requirements.txt": "six\ntqdm\n"})
+    git, asked = repository.open(), []
+    run = isolation.run_in_child
+
+    def count(function: Callable[..., Any], *args: Any) -> Any:
+        asked.append(function)
+        return run(function, *args)
+
+    monkeypatch.setattr(isolation, "run_in_child", count)
+    trial = Trial(("true",), setup="pip install -r requirements.txt")
+    laid = replace(trial, overlay={"requirements.txt": b"attrs\n"})
+    digests = [
+        make_env_spec(one, rev, git=git).inputs
+        for one, rev in ((trial, first), (trial, second), (laid, second))
+    ]
+    assert len(set(digests)) == len(asked) == 3
+    again = [make_env_spec(trial, rev, git=git).inputs for rev in (first, second)]
+    assert again == digests[:2]
+    assert len(asked) == 3
+    # a name may mean another commit the next time
+    assert make_env_spec(trial, "main", git=git).inputs == digests[1]
+    repository.commit("less", {"requirements.txt": "six\n"})
+    assert make_env_spec(trial, "main", git=git).inputs == digests[0]

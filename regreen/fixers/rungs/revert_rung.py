@@ -132,14 +132,14 @@ class _PartSearch:
         sound = [
             at for at, candidate in enumerate(candidates) if _still_compiles(self.now, candidate)
         ]
-        reached = len(options)
-        if self._keeper is not None:
-            sound, reached = self._find_green_candidates(
-                self._keeper, candidates, sound, reached, first=False
-            )
+        # few candidates turn the command green: only those are held against the tests that an earlier part broke
         green, reached = self._find_green_candidates(
-            self._engine, candidates, sound, reached, first=True
+            self._engine, candidates, sound, len(options), first=self._keeper is None
         )
+        if self._keeper is not None:
+            green, reached = self._find_green_candidates(
+                self._keeper, candidates, green, reached, first=True
+            )
         return [at in green for at in range(reached)]
 
     def _find_green_candidates(
