@@ -123,6 +123,7 @@ _QUICK_COMMAND = 120.0
 __all__ = ["QUICK_MINUTES", "FixJob", "FixResult", "fix_failure"]
 
 
+_SURE = 0.95  # the probability of a culprit
 _STAGES: dict[RungName, str] = {
     "recipe": "recipes for known failures",
     "revert": "to find and revert the commit that broke it",
@@ -372,7 +373,7 @@ class _Ladder:
                 )
                 continue
             if name == "shrink" and self._has_denied_reverts():
-                self._record_skip(name, "the parts of the commit that broke it were refused")
+                self._record_skip(name, "taking back the commit that broke it was refused")
                 continue
             if name in {*TAKES_BACK, "template"} and self._checks_form():
                 self._record_skip(name, "a check of form is not answered by other behaviour")
@@ -416,9 +417,11 @@ class _Ladder:
         return "out_of_budget" if ended == "out_of_budget" else "gave_up"
 
     def _has_denied_reverts(self) -> bool:
-        """Whether the culprit is known, and parts of it repair the failure but break something else."""
-        return self.culprit is not None and any(
-            verdict.proposal.rung == "revert" and verdict.outcome == "denied"
+        """Whether the culprit is sure, and taking it or a part of it back repairs the failure but breaks something else."""
+        culprit = self.culprit
+        is_sure = culprit is not None and (culprit.probability or 0.0) >= _SURE
+        return is_sure and any(
+            verdict.outcome == "denied" and verdict.proposal.culprit == culprit
             for verdict in self.judged
         )
 

@@ -212,7 +212,7 @@ def run_patch(case: RepairCase, applied: AppliedPatch, proposal: Proposal | None
     facts = None if red else _collect_facts(case, applied, proposal)
     held = None
     if case.suite is not None and not red and not (facts and facts.is_layout):
-        case.say("running the project's own tests without and with the patch")
+        case.say("comparing the project's own tests without and with the patch")
         held = case.suite.compare_patch(applied.commit, trial.overlay, taken_back)
     if facts and held:
         facts = replace(facts, alone=held.why, is_whole=not held.why and not held.is_part)

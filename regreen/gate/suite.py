@@ -37,8 +37,8 @@ MAX_RUN_SECONDS = 300.0
 _RUN_TIME_SHARE = 0.25  # of the time that is left: at most three runs are made for one patch
 _SETUP_SHARE = 0.5
 _MIN_RUN_SECONDS, _MIN_SETUP_SECONDS = 10.0, 30.0
-# Tests that take so many times longer with a patch hang. Short runs get more: a busy machine can slow them down so far.
-_HANG_FACTOR, _MIN_HANG_SECONDS = 5.0, 30.0
+# Green tests that take so many times longer with a patch hang; a busy machine can slow down short runs so far.
+_HANG_FACTOR, _MIN_HANG_SECONDS = 8.0, 40.0
 _STOP_SHARE = (
     0.75  # of a run's time: then pytest is told to stop, and what it has run by then is compared
 )
@@ -184,8 +184,9 @@ class ProjectSuite:
     def _compare_runs(
         self, trial: Trial, before: CommandRun, commit: str, given_up: frozenset[str]
     ) -> _PatchComparison:
-        longest = max(_MIN_HANG_SECONDS, before.result.seconds * _HANG_FACTOR)
-        trial = replace(trial, timeout=min(trial.timeout, longest))
+        if before.is_green and not (before.stopped or before.uncollected):  # else it ended early
+            longest = max(_MIN_HANG_SECONDS, before.result.seconds * _HANG_FACTOR)
+            trial = replace(trial, timeout=min(trial.timeout, longest))
         after = self._run_tests(trial, commit)
         if after is None:  # a setup that ran out of time says nothing about the patch
             unprepared = ("they cannot be prepared with the patch",)

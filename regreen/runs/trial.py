@@ -7,6 +7,7 @@ import re
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import Event
@@ -251,16 +252,19 @@ def _read_once(
     is_fixed = all(rev is None or _COMMIT.fullmatch(rev) for rev in revs)
     answers = _ANSWERS.setdefault(git, {}) if is_fixed else {}
     question = (function, revs, args)
-    if question not in answers:
-        if len(answers) >= _MOST_ANSWERS:
-            answers.clear()
-        try:
-            with isolation.name_failed_input("what the setup installs"):
-                answers[question] = isolation.run_in_child(function, git, revs, *args)
-        except AnalysisFailed as error:
-            message = f"the setup was not run: {error}"
-            raise SetupFailed(message, str(error)) from error
-    return cast("_R", answers[question])
+    if question in answers:
+        with suppress(KeyError):  # another thread may have made room
+            return cast("_R", answers[question])
+    try:
+        with isolation.name_failed_input("what the setup installs"):
+            answer = isolation.run_in_child(function, git, revs, *args)
+    except AnalysisFailed as error:
+        message = f"the setup was not run: {error}"
+        raise SetupFailed(message, str(error)) from error
+    if len(answers) >= _MOST_ANSWERS:
+        answers.clear()
+    answers[question] = answer
+    return answer
 
 
 def _refusals(

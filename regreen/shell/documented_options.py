@@ -48,7 +48,7 @@ _OPTION = re.compile(
 )
 _MERGES = re.compile(r"(?i)\b(?:merge|accept|update|record)")
 _CHOICES = re.compile(
-    r"[\[{](?:possible values: )?([\w-]{1,40}(?:(?:, ?|\|)[\w-]{1,40}){1,40})[\]}]"
+    r"(?:^[\[{]|\[possible values: )([\w-]{1,40}(?:(?:, ?|\|)[\w-]{1,40}){1,40})[\]}]"
 )
 _WRITING_VALUES = ("update", "fix", "write", "accept", "record", "overwrite", "apply")
 _APPROVAL = "the tool's option {option} writes what it found: look whether that is wanted"
@@ -137,8 +137,8 @@ def derive_remedies(call: str, printed: str) -> Iterator[Remedy]:
         for name in option.names
         if name == "--interactive" and _MERGES.search(option.text)
     ]
-    asked = [one for one in find_recording_options(options) if one.partition("=")[0] not in given]
-    recording = [[one] for one in asked]
+    unasked = [option for option in options if not given.intersection(option.names)]
+    recording = [[one] for one in find_recording_options(unasked)]
     recording += [[*merging[:1], *silent[:1]]] if merging and silent else []
     for more in recording:
         line = [*tool, *kept[: at - len(tool)], *more, *kept[at - len(tool) :]]
@@ -185,7 +185,7 @@ def read_options(text: str) -> list[HelpOption]:
                 last.names, last.takes_value, f"{last.text} {line.strip()}"[:600]
             )
     return [
-        replace(option, choices=_read_choices(f"{value} {option.text}"))
+        replace(option, choices=_read_choices(f"{value.strip('= ')} {option.text}"))
         for option, value in zip(found, values, strict=True)
     ]
 
@@ -202,15 +202,18 @@ def _choose_values(
 ) -> Iterator[tuple[str, list[str]]]:
     """An option with a value that writes, and the words with it: in place of the given value, or of none."""
     for option in options:
-        fixes = [name for name in option.names if _WRITING_NAME.fullmatch(name)]
+        fixes = [x for x in option.names if "fix" in x and _WRITING_NAME.fullmatch(x)]
         values = [*_WRITING_VALUES, *(["all"] if fixes else [])]
         given = next((at for at, x in enumerate(words) if x.partition("=")[0] in option.names), -1)
-        name = words[given].partition("=")[0] if given >= 0 else "".join(fixes[:1])
-        for value in [value for value in values if name and value in option.choices]:
-            chosen = f"{name}={value}"
-            has_value = given >= 0 and "=" not in words[given] and option.takes_value
-            rest = words[given + 1 + has_value :]
-            yield chosen, [*words[: max(given, 0)], chosen, *rest]
+        word = words[given] if given >= 0 else "".join(fixes[:1])
+        name, equals, old = word.partition("=")
+        rest = [*words[given + 1 :]]
+        if not equals and given >= 0 and rest and rest[0] in option.choices:
+            old = rest.pop(0)
+        for value in values:
+            if name and value in option.choices and value != old:
+                chosen = [f"{name}={value}"] if name.startswith("--") else [name, value]
+                yield " ".join(chosen), [*words[: max(given, 0)], *chosen, *rest]
 
 
 def _find_writing(options: Sequence[HelpOption]) -> Iterator[str]:
@@ -230,7 +233,7 @@ def _find_writing(options: Sequence[HelpOption]) -> Iterator[str]:
 
 
 def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
-    """Options without a value that write expected results anew."""
+    """Options that write expected results anew, with the value that does where they have one."""
     for option in options:
         named = [one for one in option.names if RECORDING_OPTION.fullmatch(one)]
         is_snapshot = "snapshot" in option.names[-1] and _SNAPSHOTS_ANEW.search(option.text)
@@ -239,7 +242,7 @@ def find_recording_options(options: Sequence[HelpOption]) -> Iterator[str]:
         if long and not option.takes_value:
             yield long[0]
         elif "snapshot" in option.text and "update" in option.choices:
-            yield f"{option.names[-1]}=update"
+            yield from (f"{name}=update" for name in option.names if name.startswith("--"))
 
 
 def _find_writing_verbs(sub: str, helps: Sequence[str]) -> list[tuple[str, str]]:

@@ -156,6 +156,24 @@ def test_quick_tests_that_hang_with_the_patch_are_not_waited_for_to_the_end(
     assert time.monotonic() - began < patient.timeout
 
 
+def test_tests_that_ended_at_their_first_failure_do_not_say_how_long_all_take(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regreen.gate.suite._MIN_HANG_SECONDS", 2.0)
+    more = "import time\n\n\ndef test_wait():\n    time.sleep(6)\n"
+    red = repository.commit("be louder", {**wants("HI"), "tests/test_wait.py": more})
+    calm = repository.commit("calm again", {"pkg/say.py": CALM})
+    patient = Trial(("python", "-m", "pytest", "-q", "-x"), setup=SETUP, timeout=100)
+    suite = find_suite(
+        Trial(("python", "check.py")), red, configured=patient, outcomes={}, git=repository.open(),
+        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 900),
+    )  # fmt: skip
+    assert suite is not None
+    held = suite.compare_patch(calm, {})
+    assert (held.why, held.broken) == ("", ())
+    assert held.kept > 0
+
+
 @pytest.mark.soak
 def test_of_a_culprit_that_tests_want_the_guilty_lines_alone_are_undone(
     repository: Repository,

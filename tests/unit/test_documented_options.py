@@ -121,6 +121,9 @@ SNAPSHOTS = """Options:
         ("auditor --fix=safe a.x", [LEVELS], ["auditor --fix=all a.x"]),
         ("keeper -q --store update-none a.x", [STRATEGIES], ["keeper -q --store=update a.x"]),
         ("keeper --store=auto", [STRATEGIES], ["keeper --store=update"]),
+        ("keeper --store=update", [STRATEGIES], []),
+        ("auditor --fix safe a.x", [LEVELS], ["auditor --fix=all a.x"]),
+        ("auditor --fix=all a.x", [LEVELS], []),
         ("keeper -q", [STRATEGIES], ["keeper --store=update -q"]),
     ],
 )  # fmt: skip

@@ -270,6 +270,12 @@ LISTS = {
         "/work/docs/tuning.md: WARNING: document isn't included in any toctree",
         ("docs/index.rst", "Box\n\n   intro\n   usage\n", "Box\n\n   intro\n   tuning\n   usage\n"),
     ),
+    "a page beside the only one": (
+        {"docs/spans.rst": ""},
+        {"docs/thrust.rst": "Thrust\n"},
+        "/work/docs/thrust.rst: WARNING: document isn't included in any toctree",
+        ("docs/index.rst", "Arches\n\n.. toctree::\n   :maxdepth: 1\n\n   spans\n\nStones.\n", "Arches\n\n.. toctree::\n   :maxdepth: 1\n\n   spans\n   thrust\n\nStones.\n"),
+    ),
     "a page in a menu": (
         {"docs/start.md": "", "docs/apples.md": ""},
         {"docs/tuning.md": "Tune\n"},

@@ -26,7 +26,7 @@ FILES = {
 }
 COMMAND = (
     "make -s all && just --unstable --fmt --check && sh ci/each.sh && printf 'x.c\\0y.c\\0' | xargs -0 clang-format --dry-run && (cd web && ./node_modules/.bin/prettier -c .)"
-    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; (cd web && ./node_modules/.bin/calm --diff x.c && ./node_modules/.bin/oddlint src -q); .tox/lint/bin/strict pkg; echo over >> seen; nbqa black --check n"
+    " && sh tool.sh && python env/bin/yapf -d pkg && test -z \"$(gofmt -l cmd)\" && git ls-files > /dev/null && biome --version; (cd web && ./node_modules/.bin/calm --diff x.c && ./node_modules/.bin/oddlint src -q); .tox/lint/bin/strict pkg; echo over >> seen; nbqa black --check n; beautysh --check web/a.sh"
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def test_each_call_is_seen_however_it_is_made(tmp_path: Path) -> None:
         "git ls-files",
         "biome --version",
         "nbqa black --check n",
+        "beautysh --check web/a.sh",
     ]
     assert recorded.failed == ("cd web\noddlint src -q", "strict pkg")
     assert recorded.passed == ("cd web\ncalm --diff x.c",)

@@ -180,6 +180,11 @@ MOST = 16
         ("a.py:1:4: Use of weak MD5 hash for security. Consider usedforsecurity=False\n", 'a.py', 'x = md5(plan.encode()).hexdigest()\n', 'x = md5(plan.encode(), usedforsecurity=False).hexdigest()\n'),
         ('a.py:2: error: Argument 1 to "len" has incompatible type "Coroutine[Any, Any, list[int]]"; expected "Sized"  [arg-type]\na.py:2: note: Maybe you forgot to use "await"?\n', 'a.py', 'async def f(x):\n    return len(x.seats(1)) * 2\n', 'async def f(x):\n    return len(await x.seats(1)) * 2\n'),
         ("a.py:5: in f\nE  store.exc.ArgumentError: Textual expression 'select skaters from slot o...' should be declared as text('select skaters from slot o...')\n", 'a.py', 'from store import find\n\n\ndef f(x):\n    return x.run(\n        "select skaters from slot order by hour"\n    )\n', 'from store import text\nfrom store import find\n\n\ndef f(x):\n    return x.run(\n        text("select skaters from slot order by hour")\n    )\n'),
+        ("a.py:6: in f\nE  store.exc.ArgumentError: should be declared as text('select skaters from slot o...')\n", 'a.py', '"""From\nthe old days."""\nfrom __future__ import annotations\n\nx = [\n    run("select skaters from slot order by hour").text,\n]\n', '"""From\nthe old days."""\nfrom __future__ import annotations\nfrom store import text\n\nx = [\n    run(text("select skaters from slot order by hour")).text,\n]\n'),
+        ("a.py:4:8: W0707: Consider explicitly re-raising using 'except KeyError as exc' and 'raise Unknown(f\'no {a} here\') from exc' (raise-missing-from)\n", 'a.py', "try:\n    f()\nexcept KeyError:\n    raise Unknown(f'no {a} here')\n", "try:\n    f()\nexcept KeyError as exc:\n    raise Unknown(f'no {a} here') from exc\n"),
+        ("a.py:4:5: B904 Within an `except` clause, raise exceptions with `raise ... from err` or `raise ... from None`\n", 'a.py', "try:\n    f()\nexcept (KeyError, OSError) as error:\n    raise Unknown\n", "try:\n    f()\nexcept (KeyError, OSError) as error:\n    raise Unknown from error\n"),
+        ('a.py:1:10 - error: Unnecessary "# pyright: ignore" rule: "reportOperatorIssue" (reportUnnecessaryTypeIgnoreComment)\n', 'a.py', 'x = b - 1  # pyright: ignore[reportOperatorIssue]\n', 'x = b - 1\n'),
+        ('a.py:1: error: Unused "type: ignore" comment  [unused-ignore]\n', 'a.py', 'x = b - 1  # type: ignore[operator]  # noqa: E501\n', 'x = b - 1  # noqa: E501\n'),
         (f"a.py:1: in f\nE  web.exc.RouteError: {'this is no field, ' * 30}you can set the parameter response_model=None.\n", 'a.py', '@app.get("/a")\ndef f(x): ...\n', '@app.get("/a", response_model=None)\ndef f(x): ...\n'),
         ("a.py:4: unused function '_mean' (60% confidence)\n", 'a.py', 'import os\n\n\ndef _mean(x):\n    return x\n\n\ndef f():\n    return os\n', 'import os\n\n\ndef f():\n    return os\n'),
     ],
@@ -327,6 +332,17 @@ def test_an_edit_is_kept_where_its_error_is_gone_and_no_other_came(
     before: str, after: str, *, is_step: bool
 ) -> None:
     assert _is_a_step(before, after) == is_step
+
+
+def test_a_text_that_many_begin_like_is_wrapped_at_the_nearest_alone() -> None:
+    said = "a.py:3000: in f\nE  a.b.AError: should be declared as text('select 1 from...')\n"
+    texts = {"a.py": "x = [\n" + "    'select 1 from a',\n" * 6000 + "]\n"}
+    found = propose_small_edits(said, texts, texts.get, MOST)
+    wrapped = [one for one in found if one.words == "wrote `text(...)` around it"]
+    assert 1 <= len(wrapped) <= 2
+    texts = {"a.py": "text('select 1 from a')\n"}
+    found = propose_small_edits(said.replace("3000", "1"), texts, texts.get, MOST)
+    assert "text(text(" not in str(found)
 
 
 def test_a_long_output_ends_in_time() -> None:

@@ -559,9 +559,11 @@ class _Addition:
     def find_listing(self, path: str, words: Collection[str]) -> _Listing:
         """The form in which a file of these words has most of the siblings."""
         best = _Listing()
-        for word, siblings in self.forms.items() if path != self.path or not self.is_file else ():
+        own = _write_forms(path) if self.is_file else []  # an index does not list itself
+        for word, every in self.forms.items() if path != self.path or not self.is_file else ():
+            siblings = every.difference(own)
             listed = siblings.intersection(words)
-            share = len(listed) / len(siblings)
+            share = len(listed) / max(1, len(siblings))
             if (
                 (len(listed) > 1 or share == 1)
                 and share > best.share
@@ -700,7 +702,8 @@ def _extend_lists(text: str, listing: _Listing, most: int, *, is_code: bool) -> 
         held = {match[0] for row in found[at:end] for match in row}
         made: list[str] | None = None
         if held and listing.word not in held:
-            if end - at > 1 and len(held) == end - at:
+            is_only = held == listing.siblings and _ONLY_ENTRY.fullmatch(lines[at]) is not None
+            if is_only or (end - at > 1 and len(held) == end - at):
                 made = _extend_lines(
                     lines[at:end], [row[0][0] for row in found[at:end]], listing.word
                 )
@@ -714,6 +717,10 @@ def _extend_lists(text: str, listing: _Listing, most: int, *, is_code: bool) -> 
             end, most = at + len(made), most - 1
         at = end
     return "\n".join(lines)
+
+
+# An entry of its own line, where it is the only one.
+_ONLY_ENTRY = re.compile(r"""(?:[ \t]+|[ \t]*[-*][ \t]+)(['"]?)[\w./-]{2,300}\1,?[ \t]*""")
 
 
 def _goes_on(lines: Sequence[str], found: Sequence[Sequence[re.Match[str]]], end: int) -> bool:

@@ -101,8 +101,9 @@ def propose_named_edits(
 
 
 def read_plain_output(output: str) -> str:
-    """The output without codes for terminals, and without pytest's margin, which divides the lines of one message."""
-    return re.sub(r"(?m:^E {3})", "", strip_terminal_codes(output))
+    """The output without codes for terminals, and without the margins of pytest and of TAP beside the lines of a message."""
+    margin = r"(?m:^(?:E {3}|# ))" if "TAP version 1" in output else r"(?m:^E {3})"
+    return re.sub(margin, "", strip_terminal_codes(output))
 
 
 def write_failures(failures: Sequence[Failure]) -> str:

@@ -120,7 +120,8 @@ def _make_call(fields: Sequence[str], usual: Sequence[str]) -> str:
     if len(fields) < 4 or inner.startswith(".."):
         return ""
     searched, tool, *arguments = fields[1:-1]
-    if tool.endswith("sh") and arguments[:1] and arguments[0].startswith("-"):
+    is_shell = posixpath.basename(tool) in load_tools().programs["shells"]
+    if is_shell and arguments[:1] and arguments[0].startswith("-"):
         return ""  # what it runs is seen by itself
     if any(word.endswith(".regreen") for word in arguments[:1]):
         return ""  # the stand-in's own call

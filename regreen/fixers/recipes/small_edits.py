@@ -137,6 +137,7 @@ class _Suggestions:
         yield from self._insert_statements()
         yield from self._insert_words()
         yield from self._add_keywords()
+        yield from self._name_causes()
         yield from self._count_anew()
         yield from self._change_quotes()
         yield from self._change_blanks()
@@ -516,7 +517,8 @@ class _Suggestions:
         if "..." in new or "…" in new:
             return
         code, rest = self.code, self.row[len(self.code) :]
-        calls = [match.start() for match in re.finditer(r"(?<![\w.])[a-zA-Z_][\w.]*\(", code)]
+        found = re.finditer(r"(?<![\w.'\"])(?<!def )[a-zA-Z_][\w.]*\(", code)
+        calls = [match.start() for match in found]
         spots = [*(reversed(calls[:9]) if new in self.table["before_calls"] else ()), len(code)]
         trail = len(code.rstrip(" ;:{},)]\"'"))
         spots += range(len(code) - 1, trail - 1, -1)
@@ -557,25 +559,37 @@ class _Suggestions:
                 yield from self._with_row(row, words, rank + 0.1)
 
     def _wrap_shown_texts(self) -> Iterator[SmallEdit]:
-        """A text in the call in which the message shows its beginning, and the import from the library that raised."""
-        tree = parse_python(self.source) if is_module(self.place.path) else None
+        """A text in the call in which the message asks for it, and the import from the library that raised."""
+        shown = next(_CALL_OF_TEXT.finditer(self.message), None)
+        tree = parse_python(self.source) if shown and is_module(self.place.path) else None
+        if shown is None or tree is None:
+            return
+        name, library = shown["name"], _LIBRARY.search(self.message)
+        wrapped = {
+            id(argument)
+            for call in ast.walk(tree)
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == name
+            for argument in call.args
+        }
+        near = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and abs(node.lineno - self.at - 1) < _LINES_BEFORE
+            if isinstance(node.value, str) and node.value.startswith(shown["begin"])
+            if id(node) not in wrapped
+        ]
         data, starts = _index_lines(self.source)
-        held = [x for x in ast.walk(tree) if isinstance(x, ast.Constant)] if tree else []
-        library = _LIBRARY.search(self.message)
-        for shown in _CALL_OF_TEXT.finditer(self.message) if held else ():
-            name, begin = shown["name"], shown["begin"]
-            for node in held:
-                if not (isinstance(node.value, str) and node.value.startswith(begin)):
-                    continue
-                start, end = _find_span(node, starts)
-                text = data[start:end].decode()
-                written = (data[:start] + f"{name}({text})".encode() + data[end:]).decode()
-                if library and name not in self.known:
-                    rows = written.splitlines(keepends=True)
-                    likely = (at for at, row in enumerate(rows) if _IMPORT_ROW.match(row))
-                    rows.insert(next(likely, self.top), f"from {library[1]} import {name}\n")
-                    written = "".join(rows)
-                yield SmallEdit({self.place.path: written}, f"wrote `{name}(...)` around it", 0.4)
+        for node in sorted(near, key=lambda node: abs(node.lineno - self.at - 1))[:2]:
+            start, end = _find_span(node, starts)
+            text = data[start:end].decode()
+            rows = (data[:start] + f"{name}({text})".encode() + data[end:]).decode()
+            lines = rows.splitlines(keepends=True)
+            if library and not _binds(tree, name):
+                lines.insert(
+                    _find_import_place(tree, self.top), f"from {library[1]} import {name}\n"
+                )
+            words = f"wrote `{name}(...)` around it"
+            yield SmallEdit({self.place.path: "".join(lines)}, words, 0.4)
 
     def _add_keywords(self) -> Iterator[SmallEdit]:
         """Arguments that the message writes with their names, last in the calls of the line."""
@@ -586,6 +600,30 @@ class _Suggestions:
                 comma = "" if self.code[:end].rstrip().endswith("(") else ", "
                 row = f"{self.row[:end]}{comma}{new}{self.row[end:]}"
                 yield from self._with_row(row, f"added `{new}`", 0.5 + number * 0.1)
+
+    def _name_causes(self) -> Iterator[SmallEdit]:
+        """What the line raises with the caught error as its cause, where the message shows `raise ... from NAME`."""
+        shown = re.search(r"\braise\b.{1,300}? from (?!None)(\w{1,40})", self.message)
+        tree = parse_python(self.source) if shown and is_module(self.place.path) else None
+        if shown is None or tree is None:
+            return
+        data, starts = _index_lines(self.source)
+        for handler in ast.walk(tree):
+            if not isinstance(handler, ast.ExceptHandler) or handler.type is None:
+                continue
+            name = handler.name or shown[1]
+            _, caught = _find_span(handler.type, starts)
+            bare = (
+                x for x in ast.walk(handler) if isinstance(x, ast.Raise) and x.exc and not x.cause
+            )
+            for node in bare:
+                if node.lineno <= self.at + 1 <= (node.end_lineno or 0):
+                    _, end = _find_span(node, starts)
+                    named = b"" if handler.name else f" as {name}".encode()
+                    parts = (data[:caught], named, data[caught:end], f" from {name}".encode())
+                    text = (b"".join(parts) + data[end:]).decode()
+                    words = f"named `{name}` as the cause"
+                    yield SmallEdit({self.place.path: text}, words, 0.3)
 
     # -- another number
 
@@ -670,7 +708,14 @@ class _Suggestions:
         if self.column and (mark := re.match(r"[^\w\s]", self.row[self.column - 1 :])):
             row = self.row[: self.column - 1] + self.row[self.column :]
             yield from self._with_row(row, f"dropped `{mark[0]}`", base, drops=True)
+        comment = self.row[len(self.code) :]
         for word in self.words:
+            bare = word.text.strip("#/ ")
+            if word.quoted and len(bare) > 3 and bare in comment:  # it goes on to the next comment
+                rest = comment[: comment.index(bare)].rpartition("  ")[0]
+                rest += "".join(comment[comment.index(bare) :].partition("  #")[1:])
+                words = f"dropped `{bare}`"
+                yield from self._with_row(f"{self.code}{rest}".rstrip(), words, base, drops=True)
             whole = _compile_word(word.text)
             if (
                 not word.text.strip()
@@ -756,10 +801,9 @@ _KEYWORD = re.compile(
     r"""(?<![\w.])[a-z_]\w{2,40}=(?:True|False|None|\d{1,6}|'[\w.-]{1,40}'|"[\w.-]{1,40}")(?!\w)"""
 )
 _CALL_OF_TEXT = re.compile(
-    r"""\b(?P<name>[A-Za-z_]\w{0,60})\((?P<quote>['"])(?P<begin>[^'"\n]{3,200}?)(?:\.{3}|…)?(?P=quote)\)"""
+    r"""(?i:\b(?:should|must|use|wrap|declare)\b)[^\n]{0,60}?\b(?P<name>[A-Za-z_]\w{0,60})\((?P<quote>['"])(?P<begin>[^'"\n]{8,200}?)(?:\.{3}|…)?(?P=quote)\)"""
 )
 _LIBRARY = re.compile(r"(?<![\w.])([a-z]\w{1,40})(?:\.\w{1,60}){1,5}(?:Error|Exception|Warning)\b")
-_IMPORT_ROW = re.compile(r"(?:from (?!__future__)|import )")
 _CALL_FORM = re.compile(r"([\w.]{1,60})\(\s?(?:['\"]?(?:\.{3}|…)['\"]?)?\s?\)")
 
 
@@ -784,10 +828,29 @@ def _list_code(line: str) -> Iterator[str]:
     return (x for x in islice(pairs, _MOST_CODE) if re.search(r"\W", x.strip()))
 
 
+def _binds(tree: ast.Module, name: str) -> bool:
+    """Whether a module imports or defines a name at its top."""
+    return any(
+        name
+        in {getattr(node, "name", ""), *(x.asname or x.name for x in getattr(node, "names", ()))}
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+    )
+
+
+def _find_import_place(tree: ast.Module, top: int) -> int:
+    """The number of lines before an import that is added: before the first, but behind those of `__future__`."""
+    first = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    future = [node for node in first if getattr(node, "module", "") == "__future__"]
+    others = [node.lineno - 1 for node in first if node not in future]
+    return others[0] if others else max([top, *(node.end_lineno or 0 for node in future)])
+
+
 def _index_lines(source: str) -> tuple[bytes, list[int]]:
-    """A text as bytes, and where each of its lines begins in them."""
+    """A text as bytes, and where each of its lines begins in them, behind a mark of the byte order."""
     data = source.encode()
-    return data, [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+    mark = len(data) - len(data.removeprefix("\ufeff".encode()))
+    return data, [mark, *accumulate(map(len, data.splitlines(keepends=True)))]
 
 
 def _find_span(node: ast.expr | ast.stmt, starts: Sequence[int]) -> tuple[int, int]:

@@ -132,15 +132,22 @@ class _PartSearch:
         sound = [
             at for at, candidate in enumerate(candidates) if _still_compiles(self.now, candidate)
         ]
-        # few candidates turn the command green: only those are held against the tests that an earlier part broke
-        green, reached = self._find_green_candidates(
-            self._engine, candidates, sound, len(options), first=self._keeper is None
-        )
-        if self._keeper is not None:
+        undecided, most = sound, 1
+        while True:
             green, reached = self._find_green_candidates(
-                self._keeper, candidates, green, reached, first=True
+                self._engine, candidates, undecided, len(options), most=most
             )
-        return [at in green for at in range(reached)]
+            is_over = not green  # none is left, or no time
+            if self._keeper is not None and green:
+                # it collects the tests once for all that are given: several cost little more than one
+                green, decided = self._find_green_candidates(
+                    self._keeper, candidates, green, reached, most=1
+                )
+                is_over = decided < reached
+                reached = decided
+            if green or is_over or reached >= len(options):
+                return [at in green for at in range(reached)]
+            undecided, most = [at for at in sound if at >= reached], most * 4
 
     def _find_green_candidates(
         self,
@@ -149,12 +156,12 @@ class _PartSearch:
         tried: Sequence[int],
         reached: int,
         *,
-        first: bool,
+        most: int,
     ) -> tuple[list[int], int]:
-        """The green candidates among those tried, and up to which index all are decided."""
+        """The first `most` green candidates among those tried, and up to which index all are decided."""
         started = self._case.stop.now()
         verdicts = engine.try_all(
-            [candidates[at] for at in tried], stop_at_green=first, seconds=self._left
+            [candidates[at] for at in tried], most_green=most, seconds=self._left
         )
         self._left -= self._case.stop.now() - started
         green = [at for at, verdict in zip(tried, verdicts, strict=False) if verdict.green]
