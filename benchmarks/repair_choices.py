@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks import (
     caller_cases,
     mechanical_cases,
+    mechanical_eighteenth_cases,
     mechanical_eleventh_cases,
     mechanical_fifteenth_cases,
     mechanical_fourteenth_cases,
@@ -56,6 +57,7 @@ SETS = {
     "mechanical-fifteenth": mechanical_fifteenth_cases.FIFTEENTH,
     "mechanical-sixteenth": mechanical_sixteenth_cases.SIXTEENTH,
     "mechanical-seventeenth": mechanical_seventeenth_cases.SEVENTEENTH,
+    "mechanical-eighteenth": mechanical_eighteenth_cases.EIGHTEENTH,
     "callers": caller_cases.DEVELOPMENT,
     "callers-fresh": caller_cases.FRESH,
 }  # fmt: skip
