@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from regreen import isolation
+from regreen.domain.errors import SetupFailed
 from regreen.domain.models import RunResult
+from regreen.packages.setup_guard import InstallPolicy
 from regreen.runs.trial import Trial, find_missing_tool, make_env_spec
 from tests.unit.repairs import Repository
 
@@ -61,3 +63,17 @@ def test_what_a_commits_setup_depends_on_is_read_once(
     assert make_env_spec(trial, first[:12], git=git).inputs == digests[0]
     assert make_env_spec(trial, first[:12], git=git).inputs == digests[0]
     assert len(asked) == 5
+
+
+def test_what_one_policy_allows_is_not_remembered_for_another(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repo")
+    base = repository.commit("start", {"requirements.txt": "six\n"})
+    rev = repository.commit("more", {"requirements.txt": "six\nleftpadder-x\n"})
+    git = repository.open()
+    strict = Trial(("true",), setup="pip install -r requirements.txt", base=base)
+    open_to_it = replace(strict, rules=InstallPolicy(packages=frozenset({"leftpadder-x"})))
+    for _ in range(2):
+        assert make_env_spec(open_to_it, rev, git=git).checked
+        with pytest.raises(SetupFailed, match="leftpadder-x"):
+            make_env_spec(strict, rev, git=git)
+        assert make_env_spec(replace(strict, base=rev), rev, git=git).checked
