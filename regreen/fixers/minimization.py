@@ -403,7 +403,7 @@ def minimize_patch(
         candidates = [
             {**apply_pieces(before, after, [*option, *others]), **new_source} for option in options
         ]
-        verdicts = engine.try_all(candidates, stop_at_green=True, seconds=seconds)
+        verdicts = engine.try_all(candidates, most_green=1, seconds=seconds)
         return [verdict.green for verdict in verdicts]
 
     needed = minimize_in_batches(parts, test)

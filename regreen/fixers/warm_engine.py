@@ -84,18 +84,16 @@ class WarmEngine:
         self,
         candidates: Sequence[Candidate],
         *,
-        stop_at_green: bool = False,
         most_green: int = 0,
         as_long_again: bool = False,
         swaps_first: bool = False,
         seconds: float = 60.0,
     ) -> list[CandidateVerdict]:
-        """The verdicts on the first candidates, as many as the time allows; up to the first green ones if asked.
+        """The verdicts on the first candidates, as many as the time allows; with `most_green` up to so many green ones.
 
         With `as_long_again` the search ends when it has gone on after the first green one for as long as it took.
-        With `swaps_first` the dear candidates come last; those that were not reached are "untried".
+        With `swaps_first` the expensive candidates come last; those that were not reached are "untried".
         """
-        most_green = 1 if stop_at_green else most_green
         seconds = min(seconds, self.case.stop.left)
         if not candidates or seconds <= 0:
             return []

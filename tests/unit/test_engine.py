@@ -98,10 +98,10 @@ def test_what_only_words_a_failure_is_not_suspect(case: RepairCase, tmp_path: Pa
     assert {line for path, line, _ in worst if path == "pkg/shown.py"} == {6, 7}
 
 
-def test_dear_candidates_come_last_where_asked(case: RepairCase) -> None:
+def test_expensive_candidates_come_last_where_asked(case: RepairCase) -> None:
     text = f"{BROKEN}\n\nSCALE = 1\n"
-    dear = {"pkg/calc.py": text.replace("SCALE = 1", "SCALE = 2")}
+    slow = {"pkg/calc.py": text.replace("SCALE = 1", "SCALE = 2")}
     right = {"pkg/calc.py": text.replace("result = value", "result += value")}
-    first, second = WarmEngine(case).try_all([dear, right], stop_at_green=True, swaps_first=True)
+    first, second = WarmEngine(case).try_all([slow, right], most_green=1, swaps_first=True)
     assert (first.how, first.green) == ("untried", False)
     assert (second.how, second.green) == ("swap", True)
