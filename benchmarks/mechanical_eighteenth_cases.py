@@ -7,28 +7,7 @@ holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from benchmarks.repair_choice_cases import START, Choice, Files
-
-NO_SHOP: Files = dict.fromkeys(START)
-
-
-@dataclass(frozen=True)
-class Shape(Choice):
-    """A choice with more green commits before the culprit, and a reference remedy as a shell script."""
-
-    history: tuple[tuple[str, Files], ...] = field(default=())
-    remedy: str = ""
-
-
-def swap(text: str, *pairs: tuple[str, str]) -> str:
-    """Replace each `old`, which has to be there."""
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
-
+from benchmarks.mechanical_eleventh_cases import NO_SHOP, Shape, swap
 
 READ = """import ast, json, re, sys, tomllib
 from pathlib import Path

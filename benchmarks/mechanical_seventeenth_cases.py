@@ -6,29 +6,10 @@ a reference: the command is green after it, and `keeps` holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from benchmarks.mechanical_eleventh_cases import NO_SHOP, Shape, swap
 
-from benchmarks.repair_choice_cases import START, Choice, Files
-
-NO_SHOP: Files = dict.fromkeys(START)
 PYTEST = "pip install -q pytest==9.2.0"
 PROJECT = '[tool.pytest.ini_options]\npythonpath = ["."]\n'
-
-
-@dataclass(frozen=True)
-class Shape(Choice):
-    """A choice with more green commits before the culprit, and a reference remedy as a shell script."""
-
-    history: tuple[tuple[str, Files], ...] = field(default=())
-    remedy: str = ""
-
-
-def swap(text: str, *pairs: tuple[str, str]) -> str:
-    """Replace each `old`, which has to be there."""
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
 
 
 # -- options of tools ------------------------------------------------------------------------------------------------
