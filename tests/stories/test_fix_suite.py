@@ -59,7 +59,23 @@ def fixed(repository: Repository, *more: str) -> dict[str, Any]:
             "--format", "json", "--", "python", "check.py"]  # fmt: skip
     done = CliRunner().invoke(cli, argv, standalone_mode=False, catch_exceptions=False)
     document: dict[str, Any] = json.loads(done.stdout)
-    return document
+    return {**document, "progress": done.stderr}
+
+
+def suite_beside_check(
+    repository: Repository,
+    rev: str,
+    configured: Trial,
+    sandbox: Sandbox | None = None,
+    seconds: float = 600,
+) -> ProjectSuite:
+    """The project's tests as configured, beside a failing check that is none of them."""
+    suite = find_suite(
+        Trial(("python", "check.py")), rev, configured=configured, outcomes={}, git=repository.open(),
+        sandbox=sandbox or sandbox_or_skip(), stop=StopCondition(time.monotonic() + seconds),
+    )  # fmt: skip
+    assert suite is not None
+    return suite
 
 
 def told(document: dict[str, Any]) -> list[str]:
@@ -73,6 +89,8 @@ def test_a_revert_that_breaks_a_test_of_the_project_is_refused(repository: Repos
     # the same lines again would be refused again
     tried = document["attempts"][-1]
     assert (tried["rung"], tried["outcome"]) == ("shrink", "skipped")
+    said = ("trying revert: reverted", "comparing the project's own tests", "looking for the parts")
+    assert all(line in document["progress"] for line in said)
     assert "passed before, failed now: tests/test_say.py::test_shout" in told(document)[0]
 
 
@@ -126,11 +144,7 @@ def test_where_the_own_tests_do_not_end_with_the_patch_a_person_has_to_agree(
     red = repository.commit("wait for it", {"tests/test_wait.py": wait})
     calm = repository.commit("calm again", {"pkg/say.py": CALM})
     slow = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=40)
-    suite = find_suite(
-        Trial(("python", "check.py")), red, configured=slow, outcomes={}, git=repository.open(),
-        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, red, slow)
     held = suite.compare_patch(calm, {})
     assert "take longer than 40 seconds, before 1" in held.why
 
@@ -143,11 +157,7 @@ def test_quick_tests_that_hang_with_the_patch_are_not_waited_for_to_the_end(
     red = repository.commit("wait for it", {"tests/test_wait.py": wait})
     calm = repository.commit("calm again", {"pkg/say.py": CALM})
     patient = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=200)
-    suite = find_suite(
-        Trial(("python", "check.py")), red, configured=patient, outcomes={}, git=repository.open(),
-        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 900),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, red, patient)
     assert suite.run_baseline() is not None
     began = time.monotonic()
     assert suite.compare_patch(calm, {}).broken == (
@@ -164,11 +174,7 @@ def test_tests_that_ended_at_their_first_failure_do_not_say_how_long_all_take(
     red = repository.commit("be louder", {**wants("HI"), "tests/test_wait.py": more})
     calm = repository.commit("calm again", {"pkg/say.py": CALM})
     patient = Trial(("python", "-m", "pytest", "-q", "-x"), setup=SETUP, timeout=100)
-    suite = find_suite(
-        Trial(("python", "check.py")), red, configured=patient, outcomes={}, git=repository.open(),
-        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 900),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, red, patient)
     held = suite.compare_patch(calm, {})
     assert (held.why, held.broken) == ("", ())
     assert held.kept > 0
@@ -247,24 +253,15 @@ def test_the_configured_command_is_what_counts(repository: Repository) -> None:
 
 
 def test_tests_that_take_too_long_are_left_out_and_that_is_said(repository: Repository) -> None:
-    sandbox = sandbox_or_skip()
     slow = Trial(("bash", "-c", "sleep 60"), timeout=1)
-    suite = find_suite(
-        Trial(("python", "check.py")), head(repository), configured=slow, outcomes={}, git=repository.open(),
-        sandbox=sandbox, stop=StopCondition(time.monotonic() + 600),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, head(repository), slow)
     assert "take longer than 1 seconds" in suite.compare_patch(head(repository), {}).why
 
 
 def test_tests_of_which_none_passes_before_say_nothing_of_a_patch(repository: Repository) -> None:
     red = repository.commit("red", {"tests/test_calc.py": None, **wants("HI?")})
     alone = Trial(("python", "-m", "pytest", "-q", "tests/test_say.py"), setup=SETUP)
-    suite = find_suite(
-        Trial(("python", "check.py")), red, configured=alone, outcomes={}, git=repository.open(),
-        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, red, alone)
     why = suite.compare_patch(red, {}).why
     assert why.startswith("none of the project's own tests (python -m pytest -q ")
     assert "passes without the patch: exit 1: " in why
@@ -277,11 +274,7 @@ def test_a_setup_that_takes_too_long_is_left_out_and_is_no_fault_of_the_patch(
     slow = Trial(
         ("true",), setup="test -f new.txt && sleep 60 || true; : pkg/say.py", setup_timeout=2
     )
-    suite = find_suite(
-        Trial(("python", "check.py")), red, configured=slow, outcomes={}, git=repository.open(),
-        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, red, slow)
     assert suite.run_baseline() is not None
     later = repository.commit("slower", {"new.txt": "", "pkg/say.py": CALM})
     held = suite.compare_patch(later, {})
@@ -319,11 +312,8 @@ def test_a_setup_for_the_tests_may_take_half_of_the_time_that_is_left(
     repository: Repository,
 ) -> None:
     sandbox = Hearing(sandbox_or_skip())
-    suite = find_suite(
-        Trial(("python", "check.py")), head(repository), configured=Trial(("true",), setup="true"), outcomes={},
-        git=repository.open(), sandbox=sandbox, stop=StopCondition(time.monotonic() + 200),
-    )  # fmt: skip
-    assert suite is not None
+    configured = Trial(("true",), setup="true")
+    suite = suite_beside_check(repository, head(repository), configured, sandbox, seconds=200)
     suite.run_baseline()
     assert 80 < sandbox.limits[0] <= 100
 
@@ -335,11 +325,7 @@ def test_tests_beyond_the_time_are_not_run_and_the_first_ones_count(
     crawl = "import time\n\nimport pytest\n\n\n@pytest.mark.parametrize('n', range(99))\ndef test_crawl(n):\n    time.sleep(2)\n"
     red = repository.commit("crawl", {"tests/test_zzz.py": crawl})
     slow = Trial(("python", "-m", "pytest", "-q"), setup=SETUP, timeout=40)
-    suite = find_suite(
-        Trial(("python", "check.py")), red, configured=slow, outcomes={}, git=repository.open(),
-        sandbox=sandbox_or_skip(), stop=StopCondition(time.monotonic() + 600),
-    )  # fmt: skip
-    assert suite is not None
+    suite = suite_beside_check(repository, red, slow)
     held = suite.compare_patch(red, {})
     assert (held.why, held.broken) == ("", ())
     assert 3 <= held.kept < 25
