@@ -157,6 +157,36 @@ def bound_names(node: ast.AST) -> Iterator[str]:
                 yield child.name
 
 
+def reads_unbound(tree: ast.Module, name: str) -> bool:
+    """Whether a module reads a name that nothing in it binds."""
+    reads = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name:
+            if not isinstance(node.ctx, ast.Load):
+                return False
+            reads = True
+        own = getattr(node, "asname", None) or getattr(node, "arg", None)
+        if isinstance(node, ast.arg | ast.alias) and (own or getattr(node, "name", "")) == name:
+            return False
+        if isinstance(node, FunctionNode | ast.ClassDef) and node.name == name:
+            return False
+    return reads
+
+
+def add_import(text: str, tree: ast.Module, line: str) -> str:
+    """The module with one import more: in the order of the alphabet where its imports have that, else behind them."""
+    rows, tail = text.split("\n"), "\r" if "\r\n" in text else ""
+    tops = [x for x in tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
+    first = tree.body[0].end_lineno or 0 if ast.get_docstring(tree) is not None else 0
+    later = (
+        x.lineno - 1
+        for x in tops
+        if isinstance(x, ast.ImportFrom) and x.module != "__future__" and rows[x.lineno - 1] > line
+    )
+    at = next(later, max([first, *(x.end_lineno or 0 for x in tops)]))
+    return "\n".join([*rows[:at], f"{line}{tail}", *rows[at:]])
+
+
 def iterate_top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements that run when the module is imported, those under `if`, `try` and `with` included."""
     for node in body:

@@ -123,7 +123,7 @@ _QUICK_COMMAND = 120.0
 __all__ = ["QUICK_MINUTES", "FixJob", "FixResult", "fix_failure"]
 
 
-_SURE = 0.95  # the probability of a culprit
+_SURE = 0.95  # a bisection that finds one commit states more, one that leaves several suspects less
 _STAGES: dict[RungName, str] = {
     "recipe": "recipes for known failures",
     "revert": "to find and revert the commit that broke it",

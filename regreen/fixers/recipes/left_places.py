@@ -5,7 +5,6 @@ No syntax tells such a place. Each edit repeats what the commit, or whoever wrot
 
 from __future__ import annotations
 
-import ast
 import difflib
 import posixpath
 import re
@@ -18,7 +17,13 @@ from itertools import islice, pairwise, takewhile
 
 from regreen.code.file_languages import has_outline
 from regreen.code.paths import is_document, is_lock_file, is_source, is_test, is_vendored
-from regreen.code.python_calls import FunctionNode, is_module, is_package, parse_python
+from regreen.code.python_calls import (
+    add_import,
+    is_module,
+    is_package,
+    parse_python,
+    reads_unbound,
+)
 from regreen.code.symbols import read_outline
 from regreen.domain.languages import CompletedChange
 from regreen.domain.ports import Git
@@ -243,7 +248,7 @@ class _LeftPlace:
     def _bring_in(self, path: str, text: str, name: str) -> str:
         """A module that has a new name, with the import of it that other modules have."""
         tree = parse_python(text) if is_module(path) and name.isidentifier() else None
-        if tree is None or not _uses_unbound(tree, name):
+        if tree is None or not reads_unbound(tree, name):
             return text
         word = re.escape(name)
         imports = re.compile(rf"(?m)^from (\w[\w.]*) import (?:.*[ ,])?{word}(?=[ ,\n]|$)")
@@ -252,37 +257,7 @@ class _LeftPlace:
         )
         if not modules:
             return text
-        tail = "\r" if "\r\n" in text else ""
-        rows, line = text.split("\n"), f"from {modules.most_common(1)[0][0]} import {name}{tail}"
-        tops = [x for x in tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
-        first = tree.body[0].end_lineno or 0 if ast.get_docstring(tree) is not None else 0
-        at = max([first, *(x.end_lineno or 0 for x in tops)])
-        # in the order of the alphabet where the imports have that
-        later = (
-            x.lineno - 1
-            for x in tops
-            if isinstance(x, ast.ImportFrom)
-            and x.module != "__future__"
-            and rows[x.lineno - 1] > line
-        )
-        at = next(later, at)
-        return "\n".join([*rows[:at], line, *rows[at:]])
-
-
-def _uses_unbound(tree: ast.Module, name: str) -> bool:
-    """Whether a module reads a name that nothing in it binds."""
-    reads = False
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == name:
-            if not isinstance(node.ctx, ast.Load):
-                return False
-            reads = True
-        own = getattr(node, "asname", None) or getattr(node, "arg", None)
-        if isinstance(node, ast.arg | ast.alias) and (own or getattr(node, "name", "")) == name:
-            return False
-        if isinstance(node, FunctionNode | ast.ClassDef) and node.name == name:
-            return False
-    return reads
+        return add_import(text, tree, f"from {modules.most_common(1)[0][0]} import {name}")
 
 
 def _list_lines_around(path: str, text: str, lines: Collection[int]) -> set[int]:

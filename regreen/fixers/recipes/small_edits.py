@@ -20,7 +20,7 @@ from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from regreen.code.paths import is_test, is_test_config
-from regreen.code.python_calls import is_module, parse_python
+from regreen.code.python_calls import add_import, is_module, parse_python, reads_unbound
 from regreen.code.symbols import read_outline
 from regreen.domain.environments import ReadText
 from regreen.fixers.recipes.named_edits import index_path_ends, read_plain_output, strip_root
@@ -560,7 +560,7 @@ class _Suggestions:
 
     def _wrap_shown_texts(self) -> Iterator[SmallEdit]:
         """A text in the call in which the message asks for it, and the import from the library that raised."""
-        shown = next(_CALL_OF_TEXT.finditer(self.message), None)
+        shown = _CALL_OF_TEXT.search(self.message)
         tree = parse_python(self.source) if shown and is_module(self.place.path) else None
         if shown is None or tree is None:
             return
@@ -582,14 +582,12 @@ class _Suggestions:
         for node in sorted(near, key=lambda node: abs(node.lineno - self.at - 1))[:2]:
             start, end = _find_span(node, starts)
             text = data[start:end].decode()
-            rows = (data[:start] + f"{name}({text})".encode() + data[end:]).decode()
-            lines = rows.splitlines(keepends=True)
-            if library and not _binds(tree, name):
-                lines.insert(
-                    _find_import_place(tree, self.top), f"from {library[1]} import {name}\n"
-                )
+            written = (data[:start] + f"{name}({text})".encode() + data[end:]).decode()
+            module = parse_python(written)
+            if library and module and reads_unbound(module, name):
+                written = add_import(written, module, f"from {library[1]} import {name}")
             words = f"wrote `{name}(...)` around it"
-            yield SmallEdit({self.place.path: "".join(lines)}, words, 0.4)
+            yield SmallEdit({self.place.path: written}, words, 0.4)
 
     def _add_keywords(self) -> Iterator[SmallEdit]:
         """Arguments that the message writes with their names, last in the calls of the line."""
@@ -613,10 +611,8 @@ class _Suggestions:
                 continue
             name = handler.name or shown[1]
             _, caught = _find_span(handler.type, starts)
-            bare = (
-                x for x in ast.walk(handler) if isinstance(x, ast.Raise) and x.exc and not x.cause
-            )
-            for node in bare:
+            raised = (node for node in ast.walk(handler) if isinstance(node, ast.Raise))
+            for node in (x for x in raised if x.exc and not x.cause):
                 if node.lineno <= self.at + 1 <= (node.end_lineno or 0):
                     _, end = _find_span(node, starts)
                     named = b"" if handler.name else f" as {name}".encode()
@@ -708,14 +704,13 @@ class _Suggestions:
         if self.column and (mark := re.match(r"[^\w\s]", self.row[self.column - 1 :])):
             row = self.row[: self.column - 1] + self.row[self.column :]
             yield from self._with_row(row, f"dropped `{mark[0]}`", base, drops=True)
-        comment = self.row[len(self.code) :]
+        comments = re.split(r"(?<!\s)(?=\s+(?:#|//))", self.row[len(self.code) :])
         for word in self.words:
             bare = word.text.strip("#/ ")
-            if word.quoted and len(bare) > 3 and bare in comment:  # it goes on to the next comment
-                rest = comment[: comment.index(bare)].rpartition("  ")[0]
-                rest += "".join(comment[comment.index(bare) :].partition("  #")[1:])
-                words = f"dropped `{bare}`"
-                yield from self._with_row(f"{self.code}{rest}".rstrip(), words, base, drops=True)
+            kept = [comment for comment in comments if bare not in comment]
+            if word.quoted and len(bare) > 3 and len(kept) < len(comments):
+                row = f"{self.code}{''.join(kept)}"
+                yield from self._with_row(row, f"dropped `{bare}`", base, drops=True)
             whole = _compile_word(word.text)
             if (
                 not word.text.strip()
@@ -826,24 +821,6 @@ def _list_code(line: str) -> Iterator[str]:
         if 3 < end - match.end() < _LONGEST_CODE
     )
     return (x for x in islice(pairs, _MOST_CODE) if re.search(r"\W", x.strip()))
-
-
-def _binds(tree: ast.Module, name: str) -> bool:
-    """Whether a module imports or defines a name at its top."""
-    return any(
-        name
-        in {getattr(node, "name", ""), *(x.asname or x.name for x in getattr(node, "names", ()))}
-        for node in tree.body
-        if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
-    )
-
-
-def _find_import_place(tree: ast.Module, top: int) -> int:
-    """The number of lines before an import that is added: before the first, but behind those of `__future__`."""
-    first = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    future = [node for node in first if getattr(node, "module", "") == "__future__"]
-    others = [node.lineno - 1 for node in first if node not in future]
-    return others[0] if others else max([top, *(node.end_lineno or 0 for node in future)])
 
 
 def _index_lines(source: str) -> tuple[bytes, list[int]]:
